@@ -1,0 +1,10 @@
+"""How often, in the last hour? Sliding-window sketches with guarantees, any range, merging and bytes."""
+
+from ecmsketch import errors
+from ecmsketch.config import SketchConfig
+from ecmsketch.estimate import Estimate, Estimates
+from ecmsketch.merging import concat, merge
+from ecmsketch.sketch import EcmSketch
+
+__all__ = ["EcmSketch", "Estimate", "Estimates", "SketchConfig", "concat", "errors", "merge"]
+__version__ = "0.1.0"

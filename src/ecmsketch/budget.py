@@ -1,0 +1,65 @@
+"""The error budget: one epsilon is split between the hash table (cm) and the window counters (sw).
+
+Memory grows as 1/(epsilon_sw * epsilon_cm), so each split here minimises that product for its query
+(paper sections 4.1 and 5.1, with the corrections listed in docs/guarantees.md).
+"""
+
+from __future__ import annotations
+
+from math import ceil, e, log, sqrt
+from typing import NamedTuple
+
+
+class Split(NamedTuple):
+    """How one epsilon is shared out."""
+
+    epsilon_sw: float
+    epsilon_cm: float
+
+
+def point_split(epsilon: float) -> Split:
+    """Theorem 1: epsilon_sw + epsilon_cm + epsilon_sw * epsilon_cm = epsilon, in equal parts."""
+    part = sqrt(1 + epsilon) - 1
+    return Split(part, part)
+
+
+def inner_split(epsilon: float) -> Split:
+    """Theorem 2. y = 1 + epsilon_sw is the real root of y^3 + (1+epsilon) y - 2 (1+epsilon) = 0 (Cardano)."""
+    a = 1 + epsilon
+    root = sqrt(a * a + a**3 / 27)
+    epsilon_sw = (a + root) ** (1 / 3) - (root - a) ** (1 / 3) - 1
+    epsilon_cm = (epsilon - epsilon_sw**2 - 2 * epsilon_sw) / (1 + epsilon_sw) ** 2
+    return Split(epsilon_sw, epsilon_cm)
+
+
+def authors_split(epsilon: float) -> Split:
+    """The split of the authors' later code, for comparison; it does not minimise memory."""
+    return Split(epsilon, epsilon / (1 + epsilon))
+
+
+def site_epsilon(target: float, depth: int, formula: str) -> float:
+    """What each site's counters must hold so that `depth` levels of merging end at `target`.
+
+    "corrected": every level's displacement is relative to an already displaced count, so errors compound,
+    (1 + x)^(depth + 1) - 1 = target. "paper" (section 5.1) adds them, and so misses its target slightly.
+    """
+    if depth == 0:
+        return target
+    if formula == "paper":
+        return (sqrt(1 + 2 * depth + depth**2 + 4 * depth * target) - 1 - depth) / (2 * depth)
+    return float((1 + target) ** (1 / (depth + 1)) - 1)
+
+
+def carried_epsilon(epsilon_sw: float, levels: int) -> float:
+    """The counters' error after `levels` levels of merging: the inverse of `site_epsilon`."""
+    return float((1 + epsilon_sw) ** (levels + 1) - 1)
+
+
+def table_width(epsilon_cm: float) -> int:
+    """Columns of the Count-Min table."""
+    return ceil(e / epsilon_cm)
+
+
+def table_depth(delta: float) -> int:
+    """Rows of the Count-Min table."""
+    return ceil(log(1 / delta))

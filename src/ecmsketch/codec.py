@@ -1,0 +1,182 @@
+"""Bytes <-> state. The format is docs/format.md, byte by byte; bytes from outside are hostile."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh64_intdigest
+
+from ecmsketch.batches import Batch
+from ecmsketch.config import CHOICES, SketchConfig
+from ecmsketch.counters import Counters, kind_of
+from ecmsketch.errors import ConfigError, FormatError
+from ecmsketch.late import LateArrivals
+from ecmsketch.state import SketchState
+from ecmsketch.ticks import MAX_TICK, MIN_TICK
+
+MAGIC = b"ECMS"
+VERSION = 1
+KIND_SKETCH = 0
+
+_ENVELOPE = struct.Struct("<4sBBH")
+_CONFIG = struct.Struct("<ddqQqHBBBBBBB")
+_STATE = struct.Struct("<BHqqqQQIQQ")
+_CHECKSUM = struct.Struct("<Q")
+_CHECKSUM_SEED = 0
+_HEADER_SIZE = _ENVELOPE.size + _CONFIG.size + _STATE.size
+_CHOICE_FIELDS = ("counter", "model", "optimize_for", "merge_formula", "estimator", "late", "unit")
+_HAS_CLOCK, _HAS_ORIGIN, _HAS_COUNTERS, _HAS_SETTLED = 1, 2, 4, 8
+_MAX_LEVELS = 1024
+
+
+def encode(state: SketchState) -> bytes:
+    """A sketch as bytes. Equal sketches give equal bytes."""
+    now = state.now or 0
+    counters = b"" if state.counters is None else state.counters.encode(now)
+    settled = b"" if state.late.settled is None else state.late.settled.encode(now)
+    flags = (
+        (_HAS_CLOCK if state.now is not None else 0)
+        | (_HAS_ORIGIN if state.origin is not None else 0)
+        | (_HAS_COUNTERS if state.counters is not None else 0)
+        | (_HAS_SETTLED if state.late.settled is not None else 0)
+    )
+    held = state.late.held
+    header = _STATE.pack(
+        flags, state.levels, now, state.origin or 0, state.late.frontier, state.late.counted, state.late.dropped,
+        len(held.ticks), len(counters), len(settled),
+    )  # fmt: skip
+    columns = (held.ticks, held.items, held.explicit_weights())
+    body = b"".join(
+        [
+            _ENVELOPE.pack(MAGIC, VERSION, KIND_SKETCH, 0),
+            _encode_config(state.config),
+            header,
+            counters,
+            settled,
+            *(column.astype(column.dtype.newbyteorder("<")).tobytes() for column in columns),
+        ]
+    )
+    return body + _CHECKSUM.pack(xxh64_intdigest(body, _CHECKSUM_SEED))
+
+
+def decode(data: Any) -> SketchState:
+    """The sketch in some bytes, or a FormatError that says what is wrong with them."""
+    body = _open_envelope(data)
+    try:
+        config = _decode_config(body[_ENVELOPE.size :])
+    except ConfigError as error:
+        raise FormatError(f"config: {error}") from error
+    fields = _STATE.unpack_from(body, _ENVELOPE.size + _CONFIG.size)
+    flags, levels, now, origin, frontier, counted, dropped, held_count, counters_size, settled_size = fields
+    held_size = 24 * held_count
+    if _HEADER_SIZE + counters_size + settled_size + held_size != len(body):
+        raise FormatError(
+            f"sketch: its parts add up to {_HEADER_SIZE + counters_size + settled_size + held_size} bytes, "
+            f"but there are {len(body)}"
+        )
+    _check_header(config, flags, levels, now, origin, frontier)
+    sections = np.frombuffer(body, np.uint8, offset=_HEADER_SIZE)
+    counters, settled, held = np.split(sections, [counters_size, counters_size + settled_size])
+    return SketchState(
+        config,
+        now if flags & _HAS_CLOCK else None,
+        origin if flags & _HAS_ORIGIN else None,
+        levels,
+        _decode_counters(counters, bool(flags & _HAS_COUNTERS), config, now),
+        LateArrivals(
+            _decode_held(held, held_count, now),
+            _decode_counters(settled, bool(flags & _HAS_SETTLED), config, now),
+            frontier,
+            counted,
+            dropped,
+        ),
+    )
+
+
+def _open_envelope(data: Any) -> bytes:
+    """Everything before the checksum, once length, magic, version and checksum are right."""
+    try:
+        whole = bytes(memoryview(data))
+    except TypeError as error:
+        raise FormatError(f"sketch: expected bytes, got {type(data).__name__}") from error
+    if len(whole) < _HEADER_SIZE + _CHECKSUM.size:
+        raise FormatError(
+            f"sketch: expected at least {_HEADER_SIZE + _CHECKSUM.size} bytes, got {len(whole)}; the data is truncated"
+        )
+    magic, version, kind, reserved = _ENVELOPE.unpack_from(whole)
+    if magic != MAGIC:
+        raise FormatError(f"sketch: expected the bytes to begin with {MAGIC!r}, got {magic!r}; this is not a sketch")
+    if version != VERSION:
+        raise FormatError(
+            f"sketch: format version {version} is unknown, this library reads version {VERSION}; upgrade it"
+        )
+    if kind != KIND_SKETCH or reserved != 0:
+        raise FormatError(f"sketch: expected kind {KIND_SKETCH} and reserved 0, got {kind} and {reserved}")
+    body = whole[: -_CHECKSUM.size]
+    (expected,) = _CHECKSUM.unpack_from(whole, len(body))
+    if xxh64_intdigest(body, _CHECKSUM_SEED) != expected:
+        raise FormatError("sketch: the checksum does not match; the data is corrupt or truncated")
+    return body
+
+
+def _encode_config(config: SketchConfig) -> bytes:
+    choices = (CHOICES[name].index(getattr(config, name)) for name in _CHOICE_FIELDS)
+    lateness = -1 if config.lateness is None else config.lateness
+    return _CONFIG.pack(
+        config.epsilon, config.delta, config.window, config.seed, lateness, config.merge_depth, *choices
+    )
+
+
+def _decode_config(data: bytes) -> SketchConfig:
+    epsilon, delta, window, seed, lateness, merge_depth, *choices = _CONFIG.unpack_from(data)
+    named = {}
+    for name, index in zip(_CHOICE_FIELDS, choices, strict=True):
+        if index >= len(CHOICES[name]):
+            raise FormatError(f"config: {name} number {index} is unknown, expected 0 to {len(CHOICES[name]) - 1}")
+        named[name] = CHOICES[name][index]
+    return SketchConfig(
+        epsilon=epsilon,
+        delta=delta,
+        window=window,
+        seed=seed,
+        lateness=None if lateness == -1 else lateness,
+        merge_depth=merge_depth,
+        **named,
+    )
+
+
+def _check_header(config: SketchConfig, flags: int, levels: int, now: int, origin: int, frontier: int) -> None:
+    if flags >= 16 or levels > _MAX_LEVELS:
+        raise FormatError(f"sketch: expected flags below 16 and levels to {_MAX_LEVELS}, got {flags} and {levels}")
+    if not (MIN_TICK <= origin <= MAX_TICK and MIN_TICK <= now <= MAX_TICK and MIN_TICK <= frontier <= MAX_TICK):
+        raise FormatError(f"sketch: expected ticks from -2**61 to 2**61, got {origin}, {now}, {frontier}")
+    if flags & _HAS_ORIGIN and (not flags & _HAS_CLOCK or origin > now):
+        raise FormatError(f"sketch: its first arrival ({origin}) lies after its clock ({now})")
+    if config.model == "count" and flags & _HAS_SETTLED:
+        raise FormatError("sketch: model='count' cannot have late arrivals")
+
+
+def _decode_counters(data: NDArray[np.uint8], present: bool, config: SketchConfig, now: int) -> Counters | None:
+    if present:
+        return kind_of(config).decode(data, config, now)
+    if len(data):
+        raise FormatError("sketch: it has bytes for counters that it says are absent")
+    return None
+
+
+def _decode_held(data: NDArray[np.uint8], count: int, now: int) -> Batch:
+    ticks = data[: 8 * count].view("<i8").astype(np.int64)
+    items = data[8 * count : 16 * count].view("<u8").astype(np.uint64)
+    weights = data[16 * count :].view("<i8").astype(np.int64)
+    if count and not (
+        bool((ticks[1:] >= ticks[:-1]).all())
+        and int(ticks[0]) >= MIN_TICK
+        and int(ticks[-1]) <= now
+        and int(weights.min()) > 0
+        and int(weights.max()) <= 2**62 // count
+    ):
+        raise FormatError("sketch: its late arrivals are not sorted positive counts before its clock")
+    return Batch(items, ticks, weights)

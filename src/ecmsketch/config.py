@@ -1,0 +1,208 @@
+"""SketchConfig: the promise (epsilon, delta, window) becomes width, depth and counter parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from functools import cached_property
+from math import ceil, exp
+from numbers import Integral
+from typing import Any
+
+from ecmsketch import budget
+from ecmsketch.errors import ConfigError, InputError
+from ecmsketch.ticks import UNITS, to_span
+
+MAX_WINDOW = 2**59
+MAX_CELLS = 2**26
+COMPACT_WINDOW = 2**30
+"""Longest window whose ticks are kept as 32-bit offsets (two windows must fit)."""
+
+CHOICES: dict[str, tuple[str | None, ...]] = {
+    "counter": ("eh",),
+    "model": ("time", "count"),
+    "optimize_for": ("point", "inner"),
+    "merge_formula": ("corrected", "paper"),
+    "estimator": ("interpolate", "half"),
+    "late": ("raise", "side", "drop"),
+    "unit": (None, *UNITS),
+}
+READING = ("estimator", "late", "lateness")
+"""Fields that say how a sketch is fed and read, not what it holds: sketches that differ in them still merge."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchConfig:
+    """What a sketch promises: answers over any range up to `window`, off by at most `epsilon` of the
+    range's arrivals, with probability 1 - `delta`. Equal configs make sketches that can be merged.
+
+    window         ticks (or arrivals, with model="count") that stay answerable; a timedelta if `unit` is set
+    counter        "eh", exponential histograms
+    model          "time": a tick is a moment; "count": a tick is the number of an arrival
+    optimize_for   "point" or "inner": which query the error budget is cut for
+    merge_depth    levels of merging after which epsilon must still hold; merge_formula "corrected" or "paper"
+    seed           of the row hashes
+    unit           of a tick ("s", "ms", ...), so that datetimes are understood
+    late           arrivals behind the clock: "raise", "side" (counted in their place) or "drop" (counted as dropped)
+    lateness       how far behind "side" accepts them, default the whole window
+    estimator      "interpolate" inside the oldest bucket, or "half" of it as in the paper
+    """
+
+    epsilon: float
+    delta: float
+    window: int
+    counter: str = "eh"
+    model: str = "time"
+    optimize_for: str = "point"
+    merge_depth: int = 0
+    merge_formula: str = "corrected"
+    seed: int = 0
+    unit: str | None = None
+    late: str = "raise"
+    lateness: int | None = None
+    estimator: str = "interpolate"
+
+    def __post_init__(self) -> None:
+        for name in CHOICES:
+            self._check_choice(name)
+        self._set("epsilon", _between_0_and_1("epsilon", self.epsilon))
+        self._set("delta", _between_0_and_1("delta", self.delta))
+        self._set("window", self._span("window", self.window, 1, MAX_WINDOW))
+        if self.lateness is not None:
+            self._set("lateness", self._span("lateness", self.lateness, 0, self.window))
+        self._set("merge_depth", _integer("merge_depth", self.merge_depth, 0, 64))
+        self._set("seed", _integer("seed", self.seed, 0, 2**64 - 1))
+        if self.cells > MAX_CELLS:
+            raise ConfigError(
+                f"epsilon: {self.epsilon:g} with delta={self.delta:g} needs {self.cells:,} counters, "
+                f"at most {MAX_CELLS:,} are allowed; choose a larger epsilon"
+            )
+
+    @cached_property
+    def _split(self) -> budget.Split:
+        split = budget.point_split if self.optimize_for == "point" else budget.inner_split
+        return split(self.epsilon)
+
+    @cached_property
+    def epsilon_sw(self) -> float:
+        """Relative error of one window counter, before any merging."""
+        return budget.site_epsilon(self._split.epsilon_sw, self.merge_depth, self.merge_formula)
+
+    @property
+    def epsilon_cm(self) -> float:
+        """Error of the hash table: the share of all arrivals that may collide with an item."""
+        return self._split.epsilon_cm
+
+    @cached_property
+    def width(self) -> int:
+        """Counters per row."""
+        return budget.table_width(self.epsilon_cm)
+
+    @cached_property
+    def depth(self) -> int:
+        """Rows, each with its own hash function."""
+        return budget.table_depth(self.delta)
+
+    @property
+    def cells(self) -> int:
+        """Counters in all."""
+        return self.width * self.depth
+
+    @cached_property
+    def confidence(self) -> float:
+        """Probability that a point query's bounds hold: every row is unlucky with probability e^-depth at most."""
+        return 1 - exp(-self.depth)
+
+    @property
+    def tick_bytes(self) -> int:
+        """Bytes in which a counter keeps one tick."""
+        return 4 if self.window <= COMPACT_WINDOW else 8
+
+    @property
+    def allowed_lateness(self) -> int:
+        """How far behind the clock late="side" still counts an arrival in its place."""
+        return self.window if self.lateness is None else self.lateness
+
+    def replace(self, **changes: Any) -> SketchConfig:
+        """The same config with some fields changed."""
+        return replace(self, **changes)
+
+    def compatible(self, other: SketchConfig) -> bool:
+        """Whether sketches of the two configs can be merged."""
+        return not self.differences(other)
+
+    def differences(self, other: SketchConfig) -> list[str]:
+        """The fields that keep two sketches from being merged."""
+        names = (field.name for field in fields(self) if field.name not in READING)
+        return [name for name in names if getattr(self, name) != getattr(other, name)]
+
+    def expected_nbytes(self, arrivals: int) -> int:
+        """Memory once `arrivals` events are inside the window, spread evenly over a row."""
+        return _expected_nbytes(budget.Split(self.epsilon_sw, self.epsilon_cm), self, arrivals)
+
+    def describe(self, arrivals: int = 1_000_000) -> str:
+        """What this config derives, and what other splits of the same epsilon would cost."""
+        lines = [
+            f"epsilon {self.epsilon:g}, delta {self.delta:g}, window {self.window:,}"
+            + ("" if self.unit is None else f" {self.unit}"),
+            f"{self.depth} rows of {self.width} {self.counter} counters, "
+            f"epsilon_sw {self.epsilon_sw:.6f}, epsilon_cm {self.epsilon_cm:.6f}",
+            f"memory with {arrivals:,} arrivals in the window, by split of epsilon:",
+        ]
+        for name, split in (
+            ("point", budget.point_split(self.epsilon)),
+            ("inner", budget.inner_split(self.epsilon)),
+            ("authors' later code", budget.authors_split(self.epsilon)),
+        ):
+            site = budget.site_epsilon(split.epsilon_sw, self.merge_depth, self.merge_formula)
+            size = _expected_nbytes(budget.Split(site, split.epsilon_cm), self, arrivals)
+            lines.append(f"  {name:<20} width {budget.table_width(split.epsilon_cm):>7,}  {size:>14,} bytes")
+        return "\n".join(lines)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_choice(self, name: str) -> None:
+        value = getattr(self, name)
+        if value not in CHOICES[name]:
+            allowed = ", ".join(repr(choice) for choice in CHOICES[name])
+            raise ConfigError(f"{name}: expected one of {allowed}, got {value!r}")
+
+    def _span(self, name: str, value: Any, low: int, high: int) -> int:
+        if isinstance(value, timedelta) and self.unit is None:
+            raise ConfigError(f"{name}: got {value!r}, but unit is not set; give unit='s', for example")
+        try:
+            return _integer(name, to_span(value, self.unit), low, high)
+        except InputError as error:
+            raise ConfigError(
+                f"{name}: expected a whole number of ticks from {low:,} to {high:,}, got {value!r}"
+            ) from error
+
+
+def bucket_estimate(epsilon_sw: float, arrivals: float) -> int:
+    """Buckets that an exponential histogram keeps for that many arrivals."""
+    k = ceil(1 / epsilon_sw)
+    buckets, size, level = 0.0, 1, k + 0.5
+    while arrivals > level * size:
+        buckets += level
+        arrivals -= level * size
+        size, level = size * 2, ceil(k / 2) + 0.5
+    return ceil(buckets + arrivals / size)
+
+
+def _expected_nbytes(split: budget.Split, config: SketchConfig, arrivals: int) -> int:
+    width = budget.table_width(split.epsilon_cm)
+    per_cell = bucket_estimate(split.epsilon_sw, arrivals / width) * config.tick_bytes * 9 // 8 + 32
+    return width * config.depth * per_cell
+
+
+def _between_0_and_1(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < 1:
+        raise ConfigError(f"{name}: expected a number between 0 and 1 (both excluded), got {value!r}")
+    return float(value)
+
+
+def _integer(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise ConfigError(f"{name}: expected an integer from {low:,} to {high:,}, got {value!r}")
+    return int(value)

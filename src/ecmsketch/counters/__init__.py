@@ -1,0 +1,21 @@
+"""Sliding-window counters: one file per kind, one contract."""
+
+from __future__ import annotations
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters.contract import Buckets, Counters, Reading
+from ecmsketch.counters.exponential_histogram import ExponentialHistograms
+
+__all__ = ["Buckets", "Counters", "Reading", "kind_of", "new_counters"]
+
+_KINDS: dict[str, type[Counters]] = {"eh": ExponentialHistograms}
+
+
+def kind_of(config: SketchConfig) -> type[Counters]:
+    """The class of counters that a config asks for."""
+    return _KINDS[config.counter]
+
+
+def new_counters(config: SketchConfig) -> Counters:
+    """Empty counters for a config."""
+    return kind_of(config).new(config)

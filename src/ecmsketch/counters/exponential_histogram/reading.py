@@ -1,0 +1,112 @@
+"""What cells hold over a range, and all their buckets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import int64
+
+from ecmsketch.counters.exponential_histogram.layout import Cells, first_after, level_count, newest_buckets
+from ecmsketch.kernels import kernel
+
+
+@kernel
+def oldest_in_range(state: Cells, cell: Any, since: Any, origin: Any, k: Any) -> Any:
+    """The bucket that a range starting after `since` begins in: (newer arrivals, size, start, end)."""
+    first, past = state.first[cell], state.first[cell] + state.length[cell]
+    low = frozen_past = int64(0)
+    if state.frozen_offset.shape[0] > 0:
+        low, frozen_past = state.frozen_offset[cell], state.frozen_offset[cell + 1]
+        at = first_after(state.frozen_ends, low, frozen_past, since)
+        if at < frozen_past:
+            newer = state.frozen_tail[at + 1] if at + 1 < frozen_past else int64(0)
+            start = state.frozen_ends[at - 1] if at > low else origin
+            return (
+                state.arrivals[cell] + newer, state.frozen_tail[at] - newer, start, state.frozen_ends[at],
+            )  # fmt: skip
+    at = first_after(state.ends, first, past, since)
+    if at == past:
+        return int64(0), int64(0), int64(0), int64(0)
+    newer, size = newest_buckets(state.arrivals[cell], past - at, k)
+    start = origin
+    if at > first:
+        start = int64(state.ends[at - 1])
+    elif frozen_past > low:
+        start = state.frozen_ends[frozen_past - 1]
+    return newer, size, start, int64(state.ends[at])
+
+
+@kernel
+def read_cells(state: Cells, cells: Any, since: Any, floor: Any, origin: Any, k: Any, epsilon: Any, half: Any) -> Any:
+    """Estimate and bounds of each cell over (since, now]. Only the bucket that straddles `since` is unsure."""
+    value = np.empty(cells.shape[0], np.float64)
+    lower = np.empty(cells.shape[0], np.float64)
+    upper = np.empty(cells.shape[0], np.float64)
+    for i in range(cells.shape[0]):
+        newer, size, start, end = oldest_in_range(state, int64(cells[i]), since, origin, k)
+        if size <= int64(1) or start > since:
+            value[i] = lower[i] = upper[i] = newer + size
+            continue
+        least, most = np.float64(newer + int64(1)), np.float64(newer + size)
+        if half:
+            guess = newer + size / 2.0
+        else:
+            start = max(start, floor)
+            guess = least + (most - least) * (np.float64(end - since) / np.float64(end - start))
+            guess = max(min(guess, least * (1.0 + epsilon)), most * (1.0 - epsilon))
+        value[i], lower[i], upper[i] = guess, least, most
+    return value, lower, upper
+
+
+@kernel
+def history(state: Cells, shift: Any, k: Any) -> Any:
+    """Every stored bucket, frozen and live, oldest first: (offset, end + shift, size)."""
+    cells = state.arrivals.shape[0]
+    offset = np.zeros(cells + 1, np.int64)
+    has_frozen = state.frozen_offset.shape[0] > 0
+    for cell in range(cells):
+        frozen = state.frozen_offset[cell + 1] - state.frozen_offset[cell] if has_frozen else int64(0)
+        offset[cell + 1] = offset[cell] + frozen + state.length[cell]
+    end = np.empty(offset[cells], np.int64)
+    size = np.empty(offset[cells], np.int64)
+    half = (k + int64(1)) >> int64(1)
+    for cell in range(cells):
+        at = offset[cell]
+        if has_frozen:
+            past = state.frozen_offset[cell + 1]
+            for i in range(state.frozen_offset[cell], past):
+                newer = state.frozen_tail[i + 1] if i + 1 < past else int64(0)
+                end[at], size[at] = state.frozen_ends[i] + shift, state.frozen_tail[i] - newer
+                at += int64(1)
+        arrived = state.arrivals[cell]
+        left, level = level_count(arrived, k), int64(0)
+        arrived = (arrived - left) >> int64(1)
+        for back in range(state.length[cell]):
+            while left == int64(0):
+                left, level = level_count(arrived, half), level + int64(1)
+                arrived = (arrived - left) >> int64(1)
+            i = state.length[cell] - 1 - back
+            end[at + i] = int64(state.ends[state.first[cell] + i]) + shift
+            size[at + i] = int64(1) << level
+            left -= int64(1)
+    return offset, end, size
+
+
+@kernel
+def export(state: Cells, limit: Any, floor: Any, origin: Any, k: Any) -> Any:
+    """All buckets that end after `limit`, as the arrays of `Buckets`."""
+    offset, end, size = history(state, int64(0), k)
+    cells = offset.shape[0] - 1
+    start = np.empty_like(end)
+    kept_offset = np.zeros_like(offset)
+    kept = int64(0)
+    for cell in range(cells):
+        before = origin
+        for i in range(offset[cell], offset[cell + 1]):
+            if end[i] > limit:
+                start[kept], end[kept], size[kept] = min(max(before, floor), end[i]), end[i], size[i]
+                kept += int64(1)
+            before = end[i]
+        kept_offset[cell + 1] = kept
+    return kept_offset, start[:kept].copy(), end[:kept].copy(), size[:kept].copy()

@@ -1,0 +1,51 @@
+"""An answer is an object: a value, how wrong it can be, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Estimate(NamedTuple):
+    """`lower <= exact <= upper` holds with probability at least `confidence`.
+
+    `upper` alone always holds; only `lower` depends on the hash functions' luck.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    confidence: float
+
+    def covers(self, exact: float) -> bool:
+        """Whether `exact` lies within the bounds."""
+        return self.lower <= exact <= self.upper
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return f"{self.value:,.6g} in [{self.lower:,.6g}, {self.upper:,.6g}] with probability {self.confidence:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Many answers at once, as arrays in the order of the questions."""
+
+    value: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    confidence: float
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, index: int) -> Estimate:
+        return Estimate(float(self.value[index]), float(self.lower[index]), float(self.upper[index]), self.confidence)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return (self[index] for index in range(len(self)))

@@ -1,0 +1,244 @@
+"""Item -> 64 bits -> one column per row.
+
+Integers stand for themselves; strings (as UTF-8) and bytes are xxhash64 with seed 42, which is what
+Spark's `xxhash64` computes. Row hashes are multiply-shift on the two 32-bit halves, which is pairwise
+independent: without that, Count-Min's guarantee is void. Test vectors: tests/vectors/hashing.json.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import repeat
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import int64, uint64
+from numpy.typing import NDArray
+from xxhash import xxh64_intdigest
+
+from ecmsketch.errors import InputError
+from ecmsketch.kernels import kernel
+
+STRING_SEED = 42
+_MASK = 2**64 - 1
+
+
+class RowHashes(NamedTuple):
+    """h_row(x) = ((low * lo(x) + high * hi(x) + shift) mod 2^64) >> 32, scaled to the table's width."""
+
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    shift: NDArray[np.uint64]
+    width: int
+
+
+def row_hashes(seed: int, depth: int, width: int) -> RowHashes:
+    """The row hashes that belong to a seed: three splitmix64 outputs a row."""
+    numbers = np.array(_splitmix64(seed, 3 * depth), np.uint64).reshape(depth, 3)
+    low, high, shift = (np.ascontiguousarray(column) for column in numbers.T)
+    return RowHashes(low, high, shift, width)
+
+
+def _splitmix64(state: int, count: int) -> list[int]:
+    numbers = []
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) & _MASK
+        z = state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        numbers.append(z ^ (z >> 31))
+    return numbers
+
+
+def cells_of(items: NDArray[np.uint64], rows: RowHashes) -> NDArray[np.uint32]:
+    """The cell of every item in every row, as [depth, items]; rows lie one after the other."""
+    cells = np.empty((len(rows.low), len(items)), np.uint32)
+    fill_cells(items, rows, cells)
+    return cells
+
+
+@kernel
+def fill_cells(items: Any, rows: RowHashes, cells: Any) -> None:
+    """As `cells_of`, into an array that can be used again."""
+    depth = rows.low.shape[0]
+    width = uint64(rows.width)
+    for row in range(depth):
+        low, high, shift = rows.low[row], rows.high[row], rows.shift[row]
+        first = uint64(row) * width
+        for i in range(items.shape[0]):
+            x = items[i]
+            mixed = (low * (x & uint64(0xFFFFFFFF)) + high * (x >> uint64(32)) + shift) >> uint64(32)
+            cells[row, i] = first + ((mixed * width) >> uint64(32))
+
+
+def hash_item(item: Any) -> int:
+    """The 64 bits of one item."""
+    if isinstance(item, str):
+        return xxh64_intdigest(_utf8(item), STRING_SEED)
+    if item.__class__ is int and 0 <= item <= _MASK:
+        return item
+    if isinstance(item, bytes):
+        return xxh64_intdigest(item, STRING_SEED)
+    if isinstance(item, Integral):
+        number = int(item)
+        if -(2**63) <= number < 2**64:
+            return number & _MASK
+        raise InputError(f"item: expected an integer of at most 64 bits, got {number}")
+    raise InputError(
+        f"item: expected str, bytes or int, got {item!r} ({type(item).__name__}); convert it, for example with str()"
+    )
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"item: expected text that UTF-8 can hold, got {text!r}") from error
+
+
+def hash_items(items: Any) -> NDArray[np.uint64]:
+    """The 64 bits of many items: numpy, Arrow, pandas, or any sequence."""
+    arrow = _as_arrow(items)
+    if arrow is not None:
+        return _hash_arrow(arrow)
+    if isinstance(items, str | bytes):
+        raise InputError(f"items: expected a sequence of items, got one {type(items).__name__}; did you mean update()?")
+    if not hasattr(items, "dtype"):
+        return _hash_objects(list(items))
+    column = np.asarray(items)
+    if column.ndim != 1:
+        raise InputError(f"items: expected one dimension, got an array of shape {column.shape}")
+    if column.dtype.kind in "iub":
+        return _hash_integers(column)
+    if column.dtype.kind == "U":
+        return _hash_fixed_width(np.char.encode(column, "utf-8"))
+    if column.dtype.kind == "S":
+        return _hash_fixed_width(column)
+    return _hash_objects(column.tolist())
+
+
+def _hash_integers(column: NDArray[Any]) -> NDArray[np.uint64]:
+    return np.ascontiguousarray(column.astype(np.int64, copy=False) if column.dtype.kind != "u" else column).astype(
+        np.uint64, copy=False
+    )
+
+
+def _hash_fixed_width(column: NDArray[Any]) -> NDArray[np.uint64]:
+    column = np.ascontiguousarray(column)
+    lengths = np.char.str_len(column).astype(np.int64)
+    starts = np.arange(len(column), dtype=np.int64) * column.dtype.itemsize
+    return _xxhash64_many(column.view(np.uint8) if len(column) else np.empty(0, np.uint8), starts, starts + lengths)
+
+
+def _hash_objects(items: list[Any]) -> NDArray[np.uint64]:
+    if set(map(type, items)) == {str}:
+        with suppress(UnicodeEncodeError):  # the slow way below says which item it is
+            encoded = map(str.encode, items)
+            return np.fromiter(map(xxh64_intdigest, encoded, repeat(STRING_SEED)), np.uint64, len(items))
+    return np.fromiter(map(hash_item, items), np.uint64, len(items))
+
+
+def _as_arrow(items: Any) -> Any:
+    """An Arrow array when the caller already uses Arrow (also behind pandas), else None."""
+    if type(items).__module__.startswith("pyarrow"):
+        return items
+    backing: Any = getattr(items, "array", None)
+    in_pandas = type(backing).__module__.startswith("pandas") and hasattr(backing, "__arrow_array__")
+    if in_pandas and (str(items.dtype).startswith("str") or "pyarrow" in str(items.dtype)):
+        return backing.__arrow_array__()
+    return None
+
+
+def _hash_arrow(column: Any) -> NDArray[np.uint64]:
+    import pyarrow as pa
+
+    if column.null_count:
+        raise InputError(f"items: {column.null_count} of {len(column)} are null; drop or fill them first")
+    if isinstance(column, pa.ChunkedArray):
+        parts = [_hash_arrow(chunk) for chunk in column.chunks]
+        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        positions: NDArray[np.int64] = column.indices.to_numpy(zero_copy_only=False)
+        return _hash_arrow(column.dictionary)[positions]
+    if pa.types.is_integer(kind):
+        return _hash_integers(column.to_numpy(zero_copy_only=False))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        column, kind = column.cast(pa.large_binary()), pa.large_binary()
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind) or _is_large(pa, kind)):
+        raise InputError(f"items: expected an Arrow column of strings, binaries or integers, got {kind}")
+    _, offsets, data = column.buffers()
+    width: Any = np.int64 if _is_large(pa, kind) else np.int32
+    bounds = np.frombuffer(offsets, width, len(column) + 1, column.offset * np.dtype(width).itemsize).astype(np.int64)
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return _xxhash64_many(text, bounds[:-1], bounds[1:])
+
+
+def _is_large(pa: Any, kind: Any) -> bool:
+    return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
+@kernel
+def _rotate(x: Any, bits: Any) -> Any:
+    return (x << bits) | (x >> (uint64(64) - bits))
+
+
+@kernel
+def _word(data: Any, at: Any, size: Any) -> Any:
+    """`size` bytes as a little-endian number."""
+    x = uint64(0)
+    for i in range(size):
+        x |= uint64(data[at + i]) << uint64(8 * i)
+    return x
+
+
+@kernel
+def _stripe(accumulator: Any, lane: Any) -> Any:
+    return _rotate(accumulator + lane * uint64(0xC2B2AE3D27D4EB4F), uint64(31)) * uint64(0x9E3779B185EBCA87)
+
+
+@kernel
+def _fold(digest: Any, accumulator: Any) -> Any:
+    return (digest ^ _stripe(uint64(0), accumulator)) * uint64(0x9E3779B185EBCA87) + uint64(0x85EBCA77C2B2AE63)
+
+
+@kernel
+def _xxhash64(data: Any, at: Any, end: Any, seed: Any) -> Any:
+    """xxHash64 of data[at:end], after its public specification."""
+    p1, p2, p3 = uint64(0x9E3779B185EBCA87), uint64(0xC2B2AE3D27D4EB4F), uint64(0x165667B19E3779F9)
+    p4, p5 = uint64(0x85EBCA77C2B2AE63), uint64(0x27D4EB2F165667C5)
+    length = uint64(end - at)
+    if end - at >= int64(32):
+        a, b, c, d = seed + p1 + p2, seed + p2, seed, seed - p1
+        while end - at >= int64(32):
+            a = _stripe(a, _word(data, at, int64(8)))
+            b = _stripe(b, _word(data, at + int64(8), int64(8)))
+            c = _stripe(c, _word(data, at + int64(16), int64(8)))
+            d = _stripe(d, _word(data, at + int64(24), int64(8)))
+            at += int64(32)
+        x = _rotate(a, uint64(1)) + _rotate(b, uint64(7)) + _rotate(c, uint64(12)) + _rotate(d, uint64(18))
+        x = _fold(_fold(_fold(_fold(x, a), b), c), d)
+    else:
+        x = seed + p5
+    x += length
+    while end - at >= int64(8):
+        x = _rotate(x ^ _stripe(uint64(0), _word(data, at, int64(8))), uint64(27)) * p1 + p4
+        at += int64(8)
+    if end - at >= int64(4):
+        x = _rotate(x ^ (_word(data, at, int64(4)) * p1), uint64(23)) * p2 + p3
+        at += int64(4)
+    while at < end:
+        x = _rotate(x ^ (uint64(data[at]) * p5), uint64(11)) * p1
+        at += int64(1)
+    x = (x ^ (x >> uint64(33))) * p2
+    x = (x ^ (x >> uint64(29))) * p3
+    return x ^ (x >> uint64(32))
+
+
+@kernel
+def _xxhash64_many(data: Any, starts: Any, ends: Any) -> NDArray[np.uint64]:
+    digests = np.empty(starts.shape[0], np.uint64)
+    for i in range(starts.shape[0]):
+        digests[i] = _xxhash64(data, starts[i], ends[i], uint64(STRING_SEED))
+    return digests

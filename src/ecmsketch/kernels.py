@@ -1,0 +1,44 @@
+"""The one decorator for compiled loops.
+
+Kernels take and return arrays and typed scalars, never raise, and report trouble by a returned status.
+Integers inside them are int64 throughout: mixing uint64 with int64 silently becomes float64 in numba.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_CHECK_BOUNDS = os.environ.get("ECMSKETCH_BOUNDSCHECK") == "1"
+
+
+def kernel(function: Function) -> Function:
+    """Compile on first use and keep the result on disk; ECMSKETCH_BOUNDSCHECK=1 checks every index."""
+    compile_on_use = numba.njit(cache=not _CHECK_BOUNDS, nogil=True, boundscheck=_CHECK_BOUNDS)
+    return cast(Function, compile_on_use(function))
+
+
+class _FirstCompilation(event.Listener):
+    """Says once what is going on, when kernels are compiled rather than loaded from disk."""
+
+    def __init__(self) -> None:
+        self.silent = os.environ.get("ECMSKETCH_QUIET") == "1"
+
+    def on_start(self, event: Any) -> None:
+        module = event.data["dispatcher"].py_func.__module__
+        if not self.silent and module.startswith("ecmsketch."):
+            self.silent = True
+            print("ecmsketch: compiling kernels, once per machine (some seconds) ...", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _FirstCompilation())  # type: ignore[no-untyped-call]

@@ -1,0 +1,103 @@
+"""Arrivals behind the clock that are still counted in their place (`late="side"`).
+
+They are held exactly, sorted by tick, while others as late may still come. Once the clock is `lateness`
+past them their order is final, and they go into counters of their own. Queries add both to the main
+counters; each part's error is relative to its own count, so the sum stays within epsilon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.batches import Batch
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters import Buckets, Counters, new_counters
+from ecmsketch.hashing import RowHashes, cells_of
+from ecmsketch.ticks import MIN_TICK
+
+HELD_LIMIT = 65_536
+"""Late arrivals held at most. Beyond it the older half is settled early, and what is older still is dropped."""
+
+
+def _nothing() -> Batch:
+    return Batch(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+@dataclass
+class LateArrivals:
+    """What came late: held, settled, and how many were counted and dropped."""
+
+    held: Batch = field(default_factory=_nothing)
+    settled: Counters | None = None
+    frontier: int = MIN_TICK
+    """Newest settled tick: an arrival not after it came too late."""
+    counted: int = 0
+    dropped: int = 0
+
+    def accept(self, late: Batch, now: int, config: SketchConfig, rows: RowHashes) -> int:
+        """Hold what is not too late, count the rest as dropped; returns the oldest tick held."""
+        batch = late.select(late.ticks > max(now - config.allowed_lateness, self.frontier))
+        self.dropped += len(late.ticks) - len(batch.ticks)
+        self.counted += len(batch.ticks)
+        self.held = Batch(
+            np.concatenate([self.held.items, batch.items]),
+            np.concatenate([self.held.ticks, batch.ticks]),
+            np.concatenate([self.held.explicit_weights(), batch.explicit_weights()]),
+        ).sort()
+        if len(self.held.ticks) > HELD_LIMIT:
+            self._settle(HELD_LIMIT // 2, config, rows)
+        return int(batch.ticks[0]) if len(batch.ticks) else now
+
+    def settle(self, now: int, config: SketchConfig, rows: RowHashes) -> None:
+        """Move those whose order is final into counters."""
+        final = int(np.searchsorted(self.held.ticks, now - config.allowed_lateness, side="right"))
+        if final:
+            self._settle(final, config, rows)
+
+    def settle_all(self, config: SketchConfig, rows: RowHashes) -> None:
+        """Move all into counters: no more late arrivals will come."""
+        if len(self.held.ticks):
+            self._settle(len(self.held.ticks), config, rows)
+
+    def _settle(self, count: int, config: SketchConfig, rows: RowHashes) -> None:
+        newest = self.held.ticks[count - 1]
+        count = int(np.searchsorted(self.held.ticks, newest, side="right"))  # a tick is settled whole
+        batch = self.held.select(slice(0, count))
+        self.held = self.held.select(slice(count, None))
+        self.frontier = int(newest)
+        if self.settled is None:
+            self.settled = new_counters(config)
+        self.settled.add(cells_of(batch.items, rows), batch.ticks, batch.weights, int(batch.ticks[0]), self.frontier)
+
+    def held_by_cell(self, since: int, rows: RowHashes) -> NDArray[np.float64] | None:
+        """Exact counts of what is held after `since`, for every cell; None if nothing is."""
+        late = self.held.select(self.held.ticks > since)
+        if not len(late.ticks):
+            return None
+        cells = cells_of(late.items, rows)
+        weights = np.broadcast_to(late.explicit_weights(), cells.shape)
+        counts = np.bincount(cells.ravel(), weights.ravel(), minlength=len(rows.low) * rows.width)
+        return counts.astype(np.float64)
+
+    def held_buckets(self, rows: RowHashes) -> Buckets:
+        """What is held, as exact buckets for merging."""
+        cells = cells_of(self.held.items, rows)
+        order = np.argsort(cells.ravel(), kind="stable")
+        offset = np.zeros(len(rows.low) * rows.width + 1, np.int64)
+        np.cumsum(np.bincount(cells.ravel(), minlength=len(offset) - 1), out=offset[1:])
+        ticks = np.broadcast_to(self.held.ticks, cells.shape).ravel()[order]
+        sizes = np.broadcast_to(self.held.explicit_weights(), cells.shape).ravel()[order]
+        return Buckets(offset, ticks, ticks, sizes)
+
+    def copy(self, config: SketchConfig | None = None) -> LateArrivals:
+        """An independent copy (held arrays are never changed in place)."""
+        settled = None if self.settled is None else self.settled.copy(config)
+        return LateArrivals(self.held, settled, self.frontier, self.counted, self.dropped)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return 24 * len(self.held.ticks) + (0 if self.settled is None else self.settled.nbytes)

@@ -1,0 +1,34 @@
+"""Everything a sketch knows, as plain data: what merging combines and what the codec writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters import Counters
+from ecmsketch.late import LateArrivals
+
+
+@dataclass
+class SketchState:
+    """A sketch without its manners."""
+
+    config: SketchConfig
+    now: int | None = None
+    """The clock: the newest tick seen or advanced to."""
+    origin: int | None = None
+    """The oldest tick ever counted; before it nothing arrived, so ranges from there are exact."""
+    levels: int = 0
+    """Levels of merging behind this sketch: each displaced arrivals by epsilon_sw of a range's count at most."""
+    counters: Counters | None = None
+    late: LateArrivals = field(default_factory=LateArrivals)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever counted."""
+        return self.origin is None
+
+    def copy(self, config: SketchConfig | None = None) -> SketchState:
+        """An independent copy."""
+        counters = None if self.counters is None else self.counters.copy(config)
+        return SketchState(config or self.config, self.now, self.origin, self.levels, counters, self.late.copy(config))
