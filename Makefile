@@ -16,13 +16,18 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Count a generated day of web traffic from four sites, ask, merge, compare with the truth
+# numba notices changes in a kernel's own file only, so any change recompiles all kernels.
+$(VENV)/kernels: $(READY) $(shell find src -name '*.py')
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
+
+demo: $(VENV)/kernels ## Count a generated day of web traffic from four sites, ask, merge, compare with the truth
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) ## Run the tests (some minutes)
+test: $(VENV)/kernels ## Run the tests (some minutes)
 	@$(BIN)/python -m pytest -q
 
-test-slow: $(READY) ## Run the long tests too: fuzzing, many trials
+test-slow: $(VENV)/kernels ## Run the long tests too: fuzzing, many trials
 	@$(BIN)/python -m pytest -q -m 'slow or not slow'
 
 check: $(READY) ## Lint, check types and the direction of imports
@@ -31,7 +36,7 @@ check: $(READY) ## Lint, check types and the direction of imports
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(READY) ## Measure speed, memory and accuracy against peers in one run
+bench: $(VENV)/kernels ## Measure speed, memory and accuracy against peers in one run
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m benchmarks
 

@@ -15,8 +15,8 @@ from ecmsketch.ticks import UNITS, to_span
 
 MAX_WINDOW = 2**59
 MAX_CELLS = 2**26
-COMPACT_WINDOW = 2**30
-"""Longest window whose ticks are kept as 32-bit offsets (two windows must fit)."""
+COMPACT_WINDOW = 2**31
+"""Longest window whose ticks are kept as 32-bit offsets; the offsets move on when they reach 2**32."""
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "counter": ("eh",),

@@ -244,6 +244,7 @@ class EcmSketch:
         if not len(batch.ticks):
             return
         state = self._state
+        oldest = int(batch.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
         if state.counters is None:
             state.counters = new_counters(state.config)
         cells = np.empty((self.config.depth, min(self._block, len(batch.ticks))), np.uint32)
@@ -251,11 +252,9 @@ class EcmSketch:
             block = batch.select(slice(begin, begin + self._block))
             block_cells = cells[:, : len(block.ticks)]
             fill_cells(block.items, self._rows, block_cells)
-            state.counters.add(block_cells, block.ticks, block.weights, int(block.ticks[0]), int(block.ticks[-1]))
+            state.counters.add(block_cells, block.ticks, block.weights, oldest, int(block.ticks[-1]))
         if state.origin is None:
-            state.origin = int(batch.ticks[0])
-            if state.config.model == "count":
-                state.origin = 1
+            state.origin = oldest
         state.now = int(batch.ticks[-1])
         self._after_change()
 

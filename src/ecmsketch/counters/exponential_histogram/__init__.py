@@ -11,7 +11,7 @@ Three facts carry this file:
   batch backwards and pick the ticks of the arrivals that end a bucket (insertion.py): the result is bit for bit
   what single arrivals would give.
 - Expiry never changes the layout. Buckets that left the window are forgotten lazily from the old end,
-  so the state depends on the arrivals only. The newest expired end is kept: the oldest live bucket starts there.
+  so the state depends on the arrivals only.
 
 Concatenated segments lie below this live part as frozen buckets with explicit counts (freezing.py).
 """
@@ -80,7 +80,6 @@ class ExponentialHistograms:
             self.state,
             cells,
             max(since - self.base, 0),
-            now - 2 * self.config.window - self.base,
             origin - self.base,
             self.k,
             self.config.epsilon_sw,
@@ -91,8 +90,7 @@ class ExponentialHistograms:
     def buckets(self, now: int, origin: int) -> Buckets:
         """See `Counters.buckets`."""
         limit = now - self.config.window - self.base
-        floor = limit - self.config.window
-        offset, start, end, size = export(self.state, limit, floor, origin - self.base, self.k)
+        offset, start, end, size = export(self.state, limit, origin - self.base, self.k)
         return Buckets(offset, start + self.base, end + self.base, size)
 
     @classmethod
@@ -102,7 +100,7 @@ class ExponentialHistograms:
         Frozen neighbours are joined as far as invariant 1 of the paper allows, given everything newer.
         """
         result = segments[-1].copy()
-        oldest = max(now - 2 * result.config.window - 1, min(segment.base for segment in segments))
+        oldest = max(now - result.config.window - 1, min(segment.base for segment in segments))
         result._rebase(oldest if result._is_empty else min(result.base, oldest))
         histories = [history(segment.state, segment.base - result.base, segment.k) for segment in segments[:-1]]
         own = frozen_history(result.state)
@@ -120,7 +118,7 @@ class ExponentialHistograms:
     def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> Self:
         """See `Counters.decode`."""
         result = cls.new(config)
-        result.base = now - 2 * config.window - 1
+        result.base = now - config.window - 1
         result.state = decode_cells(data, result.state, config.window, result.k)
         return result
 
@@ -152,9 +150,9 @@ class ExponentialHistograms:
     def _move_base(self, oldest: int, now: int) -> None:
         """Keep every tick that can still matter within the offsets' range."""
         if self._is_empty:
-            self.base = max(oldest - 1, now - 2 * self.config.window - 1)
+            self.base = max(oldest - 1, now - self.config.window - 1)
         elif self.config.tick_bytes == 4 and now - self.base > np.iinfo(np.uint32).max:
-            self._rebase(now - 2 * self.config.window - 1)
+            self._rebase(now - self.config.window - 1)
 
     def _rebase(self, base: int) -> None:
         shift = base - self.base

@@ -1,7 +1,7 @@
 """Exponential histograms as bytes: one delta-coded tick per bucket (docs/format.md, section "Histograms").
 
-Sizes need no bytes, since the number of arrivals decides them. What has left the window is not written,
-except the newest expired end, so equal streams give equal bytes whatever was lazily forgotten when.
+Sizes need no bytes, since the number of arrivals decides them. What has left the window is not written, so
+equal streams give equal bytes whatever was lazily forgotten when.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PROBLEMS = {
     1: "a number is cut off or longer than 63 bits",
     2: "a counter has more arrivals than 2**62",
     3: "a counter has more buckets than its arrivals allow",
-    4: "a bucket is older than two windows",
+    4: "a bucket lies before the window",
     5: "a frozen bucket is empty",
 }
 
@@ -35,7 +35,7 @@ def encode_cells(state: Cells, now: int, window: int) -> bytes:
 
 
 def decode_cells(data: NDArray[np.uint8], empty: Cells, window: int, k: int) -> Cells:
-    """What `encode_cells` wrote, with `now` at the offset 2 * window + 1.
+    """What `encode_cells` wrote, with `now` at the offset window + 1.
 
     Trusts nothing, and never allocates more than a multiple of len(data).
     """
@@ -55,43 +55,33 @@ def decode_cells(data: NDArray[np.uint8], empty: Cells, window: int, k: int) -> 
 
 @kernel
 def _encode(state: Cells, out: Any, now: Any, window: Any) -> Any:
-    limit, floor = now - window, now - int64(2) * window
-    cells = state.arrivals.shape[0]
-    frozen_offset = state.frozen_offset
+    limit = now - window
     has_frozen = False
-    if frozen_offset.shape[0] > 0:
-        for i in range(state.frozen_ends.shape[0]):
-            has_frozen = has_frozen or state.frozen_ends[i] > limit
+    for i in range(state.frozen_ends.shape[0]):
+        has_frozen = has_frozen or state.frozen_ends[i] > limit
     out[0] = 1 if has_frozen else 0
     at = int64(1)
-    for cell in range(cells):
-        at = put_varint(out, at, state.arrivals[cell])
+    for cell in range(state.arrivals.shape[0]):
         newer = now
-        expired_known = False
+        at = put_varint(out, at, state.arrivals[cell])
         if state.arrivals[cell] > int64(0):
-            first, past = state.first[cell], state.first[cell] + state.length[cell]
-            oldest = first_after(state.ends, first, past, limit)
-            if oldest > first:
-                oldest -= int64(1)
-                expired_known = True
-            at = put_varint(out, at, past - oldest)
-            for back in range(past - oldest):
-                end = max(int64(state.ends[past - int64(1) - back]), floor)
+            past = state.first[cell] + state.length[cell]
+            live = past - first_after(state.ends, state.first[cell], past, limit)
+            at = put_varint(out, at, live)
+            for back in range(live):
+                end = int64(state.ends[past - int64(1) - back])
                 at = put_varint(out, at, newer - end)
                 newer = end
         if has_frozen:
-            first, past = frozen_offset[cell], frozen_offset[cell + 1]
-            oldest = first_after(state.frozen_ends, first, past, limit)
-            if oldest > first and not expired_known:
-                oldest -= int64(1)
-            at = put_varint(out, at, past - oldest)
+            past = state.frozen_offset[cell + 1]
+            live = past - first_after(state.frozen_ends, state.frozen_offset[cell], past, limit)
+            at = put_varint(out, at, live)
             beyond = int64(0)
-            for back in range(past - oldest):
+            for back in range(live):
                 i = past - int64(1) - back
-                end = max(state.frozen_ends[i], floor)
-                at = put_varint(out, at, newer - end)
+                at = put_varint(out, at, newer - state.frozen_ends[i])
                 at = put_varint(out, at, state.frozen_tail[i] - beyond)
-                newer, beyond = end, state.frozen_tail[i]
+                newer, beyond = state.frozen_ends[i], state.frozen_tail[i]
     return at
 
 
@@ -107,7 +97,7 @@ def _decode(data: Any, like: Any, cells: Any, window: Any, k: Any) -> Any:
     frozen_tail = np.empty(data.shape[0] if has_frozen else 0, np.int64)
     at, problem, cell = int64(1), int64(0), int64(0)
     while cell < cells:
-        end = int64(2) * window + int64(1)
+        end = window + int64(1)
         filled = offset[cell]
         arrivals[cell], at = get_varint(data, at)
         if arrivals[cell] > int64(0):
@@ -136,13 +126,13 @@ def _get_live(data: Any, at: Any, ends: Any, filled: Any, end: Any, allowed: Any
     count, at = get_varint(data, at)
     if at < int64(0) or count > data.shape[0] - at:
         return int64(1), at, filled, end
-    if count == int64(0) or count > allowed:
+    if count > allowed:
         return int64(3), at, filled, end
     for i in range(count):
         gap, at = get_varint(data, at)
         if at < int64(0):
             return int64(1), at, filled, end
-        if gap >= end:
+        if gap >= end - int64(1):
             return int64(4), at, filled, end
         end -= gap
         ends[filled + count - int64(1) - i] = end
@@ -161,7 +151,7 @@ def _get_frozen(data: Any, at: Any, ends: Any, tail: Any, filled: Any, end: Any)
         size, at = get_varint(data, at)
         if at < int64(0):
             return int64(1), at, filled
-        if gap >= end:
+        if gap >= end - int64(1):
             return int64(4), at, filled
         if size == int64(0):
             return int64(5), at, filled

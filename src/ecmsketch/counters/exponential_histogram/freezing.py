@@ -43,7 +43,7 @@ def chain(histories: list[tuple[Ints, Ints, Ints]], cells: int) -> tuple[Ints, I
 def freeze(state: Cells, offset: Any, end: Any, size: Any, limit: Any, epsilon: Any) -> Any:
     """Join neighbours, newest first, while size <= 2 epsilon (1 + newer): paper section 3, invariant 1.
 
-    Of the buckets that expired at `limit` only the newest is kept, for where the next one starts.
+    Buckets that expired at `limit` are left out.
     """
     cells = offset.shape[0] - 1
     ends = np.empty_like(end)
@@ -55,7 +55,7 @@ def freeze(state: Cells, offset: Any, end: Any, size: Any, limit: Any, epsilon: 
         total = int64(0)
         at = offset[cell + 1] - 1
         begin = filled
-        while at >= offset[cell]:
+        while at >= offset[cell] and end[at] > limit:
             joined, joined_end = size[at], end[at]
             at -= 1
             while (
@@ -69,8 +69,6 @@ def freeze(state: Cells, offset: Any, end: Any, size: Any, limit: Any, epsilon: 
             total += joined
             ends[filled], tail[filled] = joined_end, total
             filled += int64(1)
-            if joined_end <= limit:
-                break
         ends[begin:filled] = ends[begin:filled][::-1].copy()
         tail[begin:filled] = tail[begin:filled][::-1].copy()
         frozen_offset[cell + 1] = filled

@@ -46,7 +46,7 @@ def needed(state: Cells, arrivals: Any, k: Any, limit: Any) -> Any:
     fits = True
     for cell in range(cells):
         first, length = state.first[cell], state.length[cell]
-        while length > int64(1) and int64(state.ends[first + int64(1)]) <= limit:
+        while length > int64(0) and int64(state.ends[first]) <= limit:
             first += int64(1)
             length -= int64(1)
         state.first[cell], state.length[cell] = first, length

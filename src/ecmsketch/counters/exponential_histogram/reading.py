@@ -11,49 +11,67 @@ from ecmsketch.counters.exponential_histogram.layout import Cells, first_after, 
 from ecmsketch.kernels import kernel
 
 
+UNKNOWN = -(2**62)
+
+
 @kernel
-def oldest_in_range(state: Cells, cell: Any, since: Any, origin: Any, k: Any) -> Any:
-    """The bucket that a range starting after `since` begins in: (newer arrivals, size, start, end)."""
+def oldest_in_range(state: Cells, cell: Any, since: Any, k: Any) -> Any:
+    """The bucket that a range starting after `since` begins in: (newer arrivals, size, start, end).
+
+    A bucket starts where the next older one ends; the oldest one stored starts at an UNKNOWN tick.
+    """
     first, past = state.first[cell], state.first[cell] + state.length[cell]
-    low = frozen_past = int64(0)
+    start = int64(UNKNOWN)
     if state.frozen_offset.shape[0] > 0:
-        low, frozen_past = state.frozen_offset[cell], state.frozen_offset[cell + 1]
-        at = first_after(state.frozen_ends, low, frozen_past, since)
-        if at < frozen_past:
-            newer = state.frozen_tail[at + 1] if at + 1 < frozen_past else int64(0)
-            start = state.frozen_ends[at - 1] if at > low else origin
-            return (
-                state.arrivals[cell] + newer, state.frozen_tail[at] - newer, start, state.frozen_ends[at],
-            )  # fmt: skip
+        low, high = state.frozen_offset[cell], state.frozen_offset[cell + 1]
+        at = first_after(state.frozen_ends, low, high, since)
+        if at > low:
+            start = state.frozen_ends[at - 1]
+        if at < high:
+            newer = state.frozen_tail[at + 1] if at + 1 < high else int64(0)
+            size = state.frozen_tail[at] - newer
+            return state.arrivals[cell] + newer, size, start, state.frozen_ends[at]
     at = first_after(state.ends, first, past, since)
     if at == past:
-        return int64(0), int64(0), int64(0), int64(0)
-    newer, size = newest_buckets(state.arrivals[cell], past - at, k)
-    start = origin
+        return int64(0), int64(0), start, int64(0)
     if at > first:
         start = int64(state.ends[at - 1])
-    elif frozen_past > low:
-        start = state.frozen_ends[frozen_past - 1]
+    newer, size = newest_buckets(state.arrivals[cell], past - at, k)
     return newer, size, start, int64(state.ends[at])
 
 
 @kernel
-def read_cells(state: Cells, cells: Any, since: Any, floor: Any, origin: Any, k: Any, epsilon: Any, half: Any) -> Any:
+def share_after(state: Cells, cell: Any, since: Any, newer: Any, size: Any, start: Any, end: Any, k: Any) -> Any:
+    """How much of the straddling bucket lies after `since`, if its arrivals are spread evenly.
+
+    If its start is unknown, they are taken to be as dense as the arrivals just after it.
+    """
+    if start != int64(UNKNOWN):
+        return np.float64(end - since) / np.float64(end - start)
+    newer_still, next_size, _, next_end = oldest_in_range(state, cell, end, k)
+    if next_size == int64(0):
+        return 0.5
+    span = np.float64(next_end - end) * np.float64(size) / np.float64(newer - newer_still)
+    return min(np.float64(end - since) / span, 1.0)
+
+
+@kernel
+def read_cells(state: Cells, cells: Any, since: Any, origin: Any, k: Any, epsilon: Any, half: Any) -> Any:
     """Estimate and bounds of each cell over (since, now]. Only the bucket that straddles `since` is unsure."""
     value = np.empty(cells.shape[0], np.float64)
     lower = np.empty(cells.shape[0], np.float64)
     upper = np.empty(cells.shape[0], np.float64)
     for i in range(cells.shape[0]):
-        newer, size, start, end = oldest_in_range(state, int64(cells[i]), since, origin, k)
-        if size <= int64(1) or start > since:
+        cell = int64(cells[i])
+        newer, size, start, end = oldest_in_range(state, cell, since, k)
+        if size <= int64(1) or origin > since:
             value[i] = lower[i] = upper[i] = newer + size
             continue
         least, most = np.float64(newer + int64(1)), np.float64(newer + size)
         if half:
             guess = newer + size / 2.0
         else:
-            start = max(start, floor)
-            guess = least + (most - least) * (np.float64(end - since) / np.float64(end - start))
+            guess = least + (most - least) * share_after(state, cell, since, newer, size, start, end, k)
             guess = max(min(guess, least * (1.0 + epsilon)), most * (1.0 - epsilon))
         value[i], lower[i], upper[i] = guess, least, most
     return value, lower, upper
@@ -94,7 +112,7 @@ def history(state: Cells, shift: Any, k: Any) -> Any:
 
 
 @kernel
-def export(state: Cells, limit: Any, floor: Any, origin: Any, k: Any) -> Any:
+def export(state: Cells, limit: Any, origin: Any, k: Any) -> Any:
     """All buckets that end after `limit`, as the arrays of `Buckets`."""
     offset, end, size = history(state, int64(0), k)
     cells = offset.shape[0] - 1
@@ -102,11 +120,11 @@ def export(state: Cells, limit: Any, floor: Any, origin: Any, k: Any) -> Any:
     kept_offset = np.zeros_like(offset)
     kept = int64(0)
     for cell in range(cells):
-        before = origin
+        before = max(origin, limit)
         for i in range(offset[cell], offset[cell + 1]):
             if end[i] > limit:
-                start[kept], end[kept], size[kept] = min(max(before, floor), end[i]), end[i], size[i]
+                start[kept], end[kept], size[kept] = before, end[i], size[i]
+                before = end[i]
                 kept += int64(1)
-            before = end[i]
         kept_offset[cell + 1] = kept
     return kept_offset, start[:kept].copy(), end[:kept].copy(), size[:kept].copy()
