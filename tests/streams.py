@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -51,4 +52,4 @@ def zipf_items(events: int, distinct: int, rng: np.random.Generator, exponent: f
 def cuts(total: int, pieces: int, rng: np.random.Generator) -> list[slice]:
     marks = np.sort(rng.integers(0, total + 1, max(pieces - 1, 0)))
     bounds = [0, *marks.tolist(), total]
-    return [slice(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(bounds)]

@@ -53,11 +53,9 @@ def _without_collisions(least: np.typing.NDArray[np.float64], norm: float, width
     return np.maximum((least - share * norm) / (1 - share), 0.0)
 
 
-def add(parts: list[Reading]) -> Reading:
-    """Cells whose arrivals are kept in several parts."""
-    if len(parts) == 1:
-        return parts[0]
-    return Reading(*(np.sum(arrays, axis=0) for arrays in zip(*parts, strict=True)))
+def add(one: Reading, other: Reading) -> Reading:
+    """Cells whose arrivals are kept in two parts."""
+    return Reading(one.value + other.value, one.lower + other.lower, one.upper + other.upper)
 
 
 def difference(since: Reading, until: Reading) -> Reading:

@@ -7,6 +7,7 @@ independent: without that, Count-Min's guarantee is void. Test vectors: tests/ve
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import repeat
 from numbers import Integral
@@ -104,6 +105,8 @@ def hash_items(items: Any) -> NDArray[np.uint64]:
         return _hash_arrow(arrow)
     if isinstance(items, str | bytes):
         raise InputError(f"items: expected a sequence of items, got one {type(items).__name__}; did you mean update()?")
+    if not isinstance(items, Iterable):
+        raise InputError(f"items: expected a sequence of items, got {items!r}; did you mean update()?")
     if not hasattr(items, "dtype"):
         return _hash_objects(list(items))
     column = np.asarray(items)

@@ -340,16 +340,16 @@ class EcmSketch:
 
     def _read_since(self, cells: NDArray[np.uint32], since: int) -> Reading:
         state = self._flushed()
+        zeros = np.zeros(len(cells))
+        reading = Reading(zeros, zeros, zeros)
         if state.origin is None or state.now is None:
-            return Reading(*(np.zeros(len(cells)) for _ in range(3)))
+            return reading
         since = min(max(since, state.now - state.config.window), state.now)
-        parts = [
-            counters.read(cells, since, state.now, state.origin)
-            for counters in (state.counters, state.late.settled)
-            if counters is not None
-        ]
+        for counters in (state.counters, state.late.settled):
+            if counters is not None:
+                reading = answers.add(reading, counters.read(cells, since, state.now, state.origin))
         held = state.late.held_by_cell(since, self._rows)
         if held is not None:
-            parts.append(Reading(*(held[cells],) * 3))
+            reading = answers.add(reading, Reading(held[cells], held[cells], held[cells]))
         displaced = state.levels if since >= state.origin else 0
-        return answers.widen(answers.add(parts), self.config.epsilon_sw, displaced)
+        return answers.widen(reading, self.config.epsilon_sw, displaced)

@@ -36,8 +36,6 @@ def to_tick(moment: Any, unit: str | None) -> int:
 
 def to_span(length: Any, unit: str | None) -> int:
     """A length of time in ticks, from an integer or, given a unit, from a timedelta."""
-    if isinstance(length, Integral):
-        return int(length)
     if isinstance(length, timedelta | np.timedelta64):
         _require_unit(length, unit)
         exact = np.timedelta64(length)
@@ -45,6 +43,8 @@ def to_span(length: Any, unit: str | None) -> int:
         if ticks != exact:
             raise InputError(f"range: {length!r} is not a whole number of ticks of unit={unit!r}")
         return int(ticks.astype(np.int64))
+    if isinstance(length, Integral):
+        return int(length)
     raise InputError(f"range: expected an integer or a timedelta, got {length!r} ({type(length).__name__})")
 
 

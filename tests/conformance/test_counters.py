@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import counts_after
-from streams import cuts, streams
 
 import ecmsketch as ecm
 from ecmsketch.config import CHOICES
 from ecmsketch.counters import new_counters
+from oracles import counts_after
+from streams import cuts, streams
 
 WINDOW = 500
 KINDS = [pytest.param(kind, id=kind) for kind in CHOICES["counter"]]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import TextbookHistogram
-from streams import streams, ticks_of
 
 import ecmsketch as ecm
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms
 from ecmsketch.counters.exponential_histogram.reading import history
+from oracles import TextbookHistogram
+from streams import streams, ticks_of
 
 EPSILONS = st.sampled_from([0.4, 0.34, 0.2, 0.1, 0.03])
 

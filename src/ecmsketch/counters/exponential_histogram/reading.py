@@ -10,7 +10,6 @@ from numba import int64
 from ecmsketch.counters.exponential_histogram.layout import Cells, first_after, level_count, newest_buckets
 from ecmsketch.kernels import kernel
 
-
 UNKNOWN = -(2**62)
 
 

@@ -1,0 +1,387 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import ecmsketch as ecm
+from ecmsketch.errors import ConfigError, EcmError, InputError, LateArrivalError, QueryError
+from oracles import ExactWindow
+from streams import cuts, ticks_of, zipf_items
+
+
+def make(**changes):
+    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": 1000, **changes})
+
+
+def filled(config, events=20_000, seed=0, distinct=500, weights=None):
+    rng = np.random.default_rng(seed)
+    items = zipf_items(events, distinct, rng)
+    ticks = np.sort(rng.integers(0, 5000, events))
+    sketch = ecm.EcmSketch(config)
+    sketch.update_many(items, ticks, weights)
+    return sketch, items, ticks
+
+
+class TestFeeding:
+    @pytest.mark.parametrize("model", ["time", "count"])
+    @pytest.mark.parametrize("epsilon", [0.3, 0.1])
+    def test_one_by_one_is_the_same_as_in_bulk(self, model, epsilon):
+        rng = np.random.default_rng(3)
+        items, ticks = zipf_items(6000, 100, rng).tolist(), ticks_of("bursts", 6000, 1000, rng).tolist()
+        config = make(model=model, epsilon=epsilon)
+        single, bulk, pieces = (ecm.EcmSketch(config) for _ in range(3))
+        for item, tick in zip(items, ticks, strict=True):
+            single.update(item, tick if model == "time" else None)
+        bulk.update_many(items, ticks if model == "time" else None)
+        for piece in cuts(6000, 17, rng):
+            pieces.update_many(items[piece], ticks[piece] if model == "time" else None)
+        assert single == bulk == pieces
+
+    def test_containers_are_all_welcome(self):
+        items, ticks, weights = ["a", "b", "a"], [1, 2, 3], [1, 2, 3]
+        expected = ecm.EcmSketch(make())
+        for item, tick, weight in zip(items, ticks, weights, strict=True):
+            expected.update(item, tick, weight)
+        for wrap in (list, tuple, np.array, pd.Series, pa.array, lambda x: pa.chunked_array([x[:1], x[1:]])):
+            sketch = ecm.EcmSketch(make())
+            sketch.update_many(wrap(items), wrap(ticks), wrap(weights))
+            assert sketch == expected, wrap
+
+    def test_unsorted_ticks_in_a_batch_are_sorted(self):
+        rng = np.random.default_rng(1)
+        items, ticks = zipf_items(3000, 50, rng), rng.integers(0, 900, 3000)
+        order = np.argsort(ticks, kind="stable")
+        shuffled, ordered = ecm.EcmSketch(make()), ecm.EcmSketch(make())
+        shuffled.update_many(items, ticks)
+        ordered.update_many(items[order], ticks[order])
+        assert shuffled == ordered
+
+    def test_blocks_inside_a_batch_change_nothing(self):
+        sketch, items, ticks = filled(make())
+        small = ecm.EcmSketch(make())
+        small._block = 777
+        small.update_many(items, ticks)
+        assert small == sketch
+
+    def test_weight_zero_is_ignored_and_negative_is_an_error(self):
+        sketch = ecm.EcmSketch(make())
+        sketch.update("a", 5, weight=0)
+        assert sketch.is_empty
+        assert sketch.now is None
+        sketch.update_many(["a", "b"], [1, 2], [0, 3])
+        assert sketch.total().value == 3
+        with pytest.raises(InputError, match="zero or more"):
+            sketch.update("a", 5, weight=-1)
+
+    @pytest.mark.parametrize(
+        ("items", "ticks", "weights"),
+        [
+            (["a"], None, None), (["a"], [1, 2], None), (["a"], [1.5], None), (["a"], ["noon"], None),
+            (["a"], [None], None), (["a"], [2**62], None), (["a"], np.array([2**63], np.uint64), None),
+            (["a"], [[1]], None), (["a"], [1], [1, 2]), (["a"], [1], [1.5]), (["a"], [1], ["x"]), (["a"], [1], [[1]]),
+            (["a"], [1], [2**62]), (["a"], np.array(["2020"], "M8[D]"), None), ([None], [1], None),
+            (["a"], pa.array([None], pa.int64()), None), (["a"], [1], pa.array([None], pa.int64())),
+            (["a"], datetime(2020, 1, 1, tzinfo=UTC), None), (["a"], 5, None), (5, [1], None),
+        ],
+    )  # fmt: skip
+    def test_bad_input_is_refused_whole_and_clearly(self, items, ticks, weights):
+        sketch = ecm.EcmSketch(make())
+        sketch.update("x", 0)
+        before = sketch.serialize()
+        with pytest.raises(InputError, match=r"^(item|tick|weight|range)"):
+            sketch.update_many(items, ticks, weights)
+        assert sketch.serialize() == before
+
+    def test_nothing_in_nothing_counted(self):
+        sketch = ecm.EcmSketch(make())
+        sketch.update_many([], [])
+        assert sketch.is_empty
+
+    def test_the_clock_cannot_go_back(self):
+        sketch = ecm.EcmSketch(make())
+        sketch.advance(50)
+        assert sketch.now == 50
+        with pytest.raises(InputError, match="cannot go back"):
+            sketch.advance(49)
+        with pytest.raises(LateArrivalError, match="behind the sketch's clock 50"):
+            sketch.update("a", 49)
+        sketch.update("a", 50)
+        assert sketch.estimate("a").value == 1
+
+    def test_count_based_sketches_number_arrivals_themselves(self):
+        sketch = ecm.EcmSketch(make(model="count", window=10))
+        sketch.update_many(["a"] * 5, [1, 2, 3, 4, 5])
+        sketch.update("b", weight=7)
+        assert (sketch.now, sketch.total(last=10).value, sketch.estimate("a").value) == (12, 10, 3)
+        assert sketch.estimate("b", last=3).value == 3
+        with pytest.raises(InputError, match="leave ticks out"):
+            sketch.update("c", 99)
+        with pytest.raises(InputError, match="only arrivals"):
+            sketch.advance(99)
+
+
+class TestDatetimes:
+    def test_moments_and_spans_in_the_configs_unit(self):
+        sketch = ecm.EcmSketch(make(unit="s", window=timedelta(days=1)))
+        noon = datetime(2026, 6, 1, 12, tzinfo=UTC)
+        sketch.update("a", noon)
+        sketch.update("a", datetime(2026, 6, 1, 14, 30, tzinfo=timezone(timedelta(hours=2))))
+        sketch.update_many(["a", "b"], np.array(["2026-06-01T13:00", "2026-06-01T14:00"], "M8[m]"))
+        sketch.update_many(pd.Series(["a"]), pd.Series([pd.Timestamp("2026-06-01 17:00", tz="Europe/Paris")]))
+        sketch.update_many(pa.array(["a"]), pa.array([datetime(2026, 6, 1, 16, tzinfo=UTC)]))
+        assert sketch.now == int(datetime(2026, 6, 1, 16, tzinfo=UTC).timestamp())
+        assert sketch.estimate("a", last=timedelta(hours=2)).value == 2
+        assert sketch.estimate("a", between=(noon - timedelta(hours=1), noon)).value == 1
+        assert sketch.estimate("a", last=np.timedelta64(4, "h")).value == 4
+
+    def test_dates_are_ticks_when_the_unit_is_a_day(self):
+        sketch = ecm.EcmSketch(make(unit="D", window=30))
+        sketch.update("ATL", date(2001, 1, 1))
+        sketch.update("ATL", date(2001, 1, 20))
+        assert sketch.estimate("ATL", last=timedelta(days=7)).value == 1
+
+    def test_a_missing_unit_is_said(self):
+        with pytest.raises(InputError, match="no unit"):
+            ecm.EcmSketch(make()).update("a", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+class TestQueries:
+    @pytest.mark.parametrize("ask", ["total", "self_join"])
+    def test_ranges_longer_than_the_window_are_refused(self, ask):
+        sketch, _, _ = filled(make())
+        with pytest.raises(QueryError, match="1000"):
+            getattr(sketch, ask)(last=1001)
+        with pytest.raises(QueryError, match="before the window"):
+            getattr(sketch, ask)(between=(0, 10))
+        with pytest.raises(QueryError, match="not both"):
+            getattr(sketch, ask)(last=1, between=(4990, 4991))
+        with pytest.raises(QueryError, match="from <= to"):
+            getattr(sketch, ask)(between=(4991, 4990))
+        with pytest.raises(EcmError):
+            getattr(sketch, ask)(last="hour")
+
+    def test_an_empty_sketch_answers_zero(self):
+        sketch = ecm.EcmSketch(make())
+        for answer in (sketch.estimate("a"), sketch.total(last=5), sketch.self_join(), sketch.inner_product(sketch)):
+            assert answer[:3] == (0, 0, 0)
+
+    def test_a_range_of_nothing_and_one_in_the_future(self):
+        sketch, _, ticks = filled(make())
+        now = int(ticks[-1])
+        assert sketch.total(last=0).upper == 0
+        assert sketch.total(between=(now, now + 50)).upper == 0
+        assert sketch.total(between=(now - 100, now + 50)) == sketch.total(last=100)
+
+    def test_ranges_that_reach_before_the_first_arrival_are_exact(self):
+        config = make(window=10_000)
+        sketch, _, _ = filled(config)
+        assert sketch.total() == ecm.Estimate(20_000, 20_000, 20_000, 1.0)
+        merged = ecm.merge([sketch, filled(config, seed=1)[0]])
+        assert merged.total() == ecm.Estimate(40_000, 40_000, 40_000, 1.0)
+
+    @pytest.mark.parametrize("model", ["time", "count"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_hard_bounds_hold_for_every_item_and_range(self, model, weighted):
+        rng = np.random.default_rng(5)
+        items = zipf_items(4000, 300, rng)
+        ticks = ticks_of("bursts", 4000, 1000, rng)
+        weights = rng.integers(1, 9, 4000) if weighted else None
+        config = make(model=model, epsilon=0.05)
+        sketch = ecm.EcmSketch(config)
+        sketch.update_many(items, ticks if model == "time" else None, weights)
+        each = np.ones(4000, np.int64) if weights is None else weights
+        if model == "count":
+            items, each = np.repeat(items, each), np.ones(each.sum(), np.int64)
+            ticks = np.arange(1, len(items) + 1)
+        for last in (1, 7, 60, 333, 999, 1000):
+            inside = ticks > ticks[-1] - last
+            exact = np.bincount(items[inside], each[inside], minlength=300)
+            found = sketch.estimate_many(np.arange(300), last=last)
+            assert (found.upper >= exact).all()
+            assert (found.value >= exact * (1 - config.epsilon_sw) - 1e-9).all()
+            assert sketch.total(last=last).covers(exact.sum())
+            assert sketch.self_join(last=last).upper >= (exact**2).sum()
+
+    def test_intervals_inside_the_window(self):
+        sketch, items, ticks = filled(make(epsilon=0.02))
+        for t1, t2 in ((4100, 4200), (4000, 4999), (4500, 4501), (4700, 4700)):
+            exact = np.bincount(items[(ticks > t1) & (ticks <= t2)], minlength=500)
+            found = sketch.estimate_many(np.arange(500), between=(t1, t2))
+            assert (found.upper >= exact).all()
+            assert sketch.total(between=(t1, t2)).covers(exact.sum())
+            assert sketch.self_join(between=(t1, t2)).upper >= (exact**2).sum()
+
+    def test_the_papers_estimator_can_be_chosen(self):
+        sketch, items, ticks = filled(make(epsilon=0.3))
+        paper = sketch.copy(estimator="half")
+        assert paper.estimate(0, last=500) != sketch.estimate(0, last=500)
+        exact = int(((items == 0) & (ticks > ticks[-1] - 500)).sum())
+        assert paper.estimate(0, last=500).upper >= exact
+
+    def test_inner_product_of_streams_with_different_clocks(self):
+        config = make(epsilon=0.05)
+        one, items, ticks = filled(config, seed=1)
+        other = ecm.EcmSketch(config)
+        keep = ticks <= 4600
+        other.update_many(items[keep], ticks[keep])
+        exact = (
+            np.bincount(items[ticks > 4500], minlength=500) * np.bincount(items[(ticks > 4500) & keep], minlength=500)
+        ).sum()
+        now = int(ticks[-1])
+        for answer in (one.inner_product(other, last=now - 4500), other.inner_product(one, last=now - 4500)):
+            assert answer.covers(exact)
+
+    def test_inner_product_needs_equal_configs(self):
+        with pytest.raises(QueryError, match="differ in seed"):
+            ecm.EcmSketch(make()).inner_product(ecm.EcmSketch(make(seed=1)))
+
+
+class TestManners:
+    def test_copies_are_equal_and_independent(self):
+        sketch, _, _ = filled(make())
+        for twin in (sketch.copy(), copy.copy(sketch), copy.deepcopy(sketch), pickle.loads(pickle.dumps(sketch))):
+            assert twin == sketch
+            twin.update("more", 6000)
+            assert twin != sketch
+        assert sketch != "a sketch"
+
+    def test_only_reading_can_change_in_a_copy(self):
+        with pytest.raises(ConfigError, match="window cannot change"):
+            ecm.EcmSketch(make()).copy(window=5)
+
+    def test_repr_says_what_it_is(self):
+        sketch, _, _ = filled(make())
+        assert repr(sketch).startswith(
+            "EcmSketch(epsilon=0.1, delta=0.1, window=1000, counter='eh', model='time', now=4"
+        )
+
+    def test_estimates_are_numbers_with_bounds(self):
+        answer = ecm.Estimate(5.0, 4.0, 6.0, 0.9)
+        assert float(answer) == 5
+        assert answer.covers(4)
+        assert not answer.covers(3)
+        assert str(answer) == "5 in [4, 6] with probability 0.9"
+        sketch, _, _ = filled(make())
+        many = sketch.estimate_many([1, 2, 3])
+        assert len(many) == 3
+        assert list(many)[1] == many[1] == sketch.estimate(2)
+
+    def test_a_config_is_needed(self):
+        with pytest.raises(ConfigError, match="SketchConfig"):
+            ecm.EcmSketch(0.1)
+
+    def test_unhashable(self):
+        with pytest.raises(TypeError):
+            hash(ecm.EcmSketch(make()))
+
+
+class AgainstTheExactWindow(RuleBasedStateMachine):
+    """Any sequence of what users do keeps the hard bounds."""
+
+    @initialize(
+        epsilon=st.sampled_from([0.6, 0.2, 0.05]),
+        late=st.sampled_from(["side", "drop"]),
+        lateness=st.sampled_from([None, 5]),
+    )
+    def start(self, epsilon, late, lateness):
+        self.config = make(epsilon=epsilon, window=50, late=late, lateness=lateness)
+        self.sketch, self.exact = ecm.EcmSketch(self.config), ExactWindow()
+
+    @rule(
+        seed=st.integers(0, 10**6),
+        events=st.integers(1, 300),
+        gap=st.sampled_from([0, 0.2, 1, 30]),
+        weighted=st.booleans(),
+    )
+    def arrivals(self, seed, events, gap, weighted):
+        rng = np.random.default_rng(seed)
+        ticks = (self.sketch.now or 0) + np.cumsum(rng.poisson(gap, events))
+        items, weights = rng.integers(0, 20, events), rng.integers(0, 9, events) if weighted else None
+        self.sketch.update_many(items, ticks, weights)
+        self.exact.add(items.tolist(), ticks, weights)
+
+    @rule(item=st.integers(0, 20), step=st.integers(0, 70))
+    def one_arrival(self, item, step):
+        tick = (self.sketch.now or 0) + step
+        self.sketch.update(item, tick)
+        self.exact.add([item], [tick])
+
+    @precondition(lambda self: self.sketch.now is not None)
+    @rule(item=st.integers(0, 20), behind=st.integers(1, 60), weight=st.integers(1, 5))
+    def late_arrival(self, item, behind, weight):
+        tick, before = self.sketch.now - behind, self.sketch.late_dropped
+        self.sketch.update(item, tick, weight)
+        if self.sketch.late_dropped == before:
+            assert behind < self.config.allowed_lateness
+            assert self.config.late == "side"
+            self.exact.add([item], [tick], [weight])
+        else:
+            assert behind >= self.config.allowed_lateness or self.config.late == "drop"
+
+    @rule(step=st.integers(0, 60))
+    def time_passes(self, step):
+        self.sketch.advance((self.sketch.now or 0) + step)
+
+    @rule()
+    def through_bytes(self):
+        again = ecm.EcmSketch.deserialize(self.sketch.serialize())
+        assert again == self.sketch
+        self.sketch = again
+
+    @precondition(lambda self: self.sketch.merge_levels < 3)
+    @rule(seed=st.integers(0, 10**6), events=st.integers(0, 200), method=st.sampled_from(["n-way", "binary"]))
+    def another_site_is_merged(self, seed, events, method):
+        rng = np.random.default_rng(seed)
+        other = ecm.EcmSketch(self.config)
+        items, ticks = rng.integers(0, 20, events), np.sort(rng.integers(0, (self.sketch.now or 0) + 20, events))
+        other.update_many(items, ticks)
+        self.sketch = ecm.merge([self.sketch, other], method)
+        self.exact.add(items.tolist(), ticks)
+
+    @rule(seed=st.integers(0, 10**6), events=st.integers(0, 200))
+    def a_segment_follows(self, seed, events):
+        rng = np.random.default_rng(seed)
+        after = ecm.EcmSketch(self.config)
+        items = rng.integers(0, 20, events)
+        ticks = (self.sketch.now or 0) + np.sort(rng.integers(0, 80, events))
+        after.update_many(items, ticks)
+        self.sketch = ecm.concat([self.sketch, after])
+        self.exact.add(items.tolist(), ticks)
+
+    @invariant()
+    def hard_bounds_hold(self):
+        now = self.sketch.now
+        if now is None:
+            return
+        grown = (1 + self.config.epsilon_sw) ** (self.sketch.merge_levels + 1) - 1
+        for last in (1, 3, 17, 49, 50):
+            exact = self.exact.frequencies(now - last)
+            found = self.sketch.estimate_many(list(range(21)), last=last)
+            truth = np.array([exact.get(item, 0) for item in range(21)])
+            assert (found.upper >= truth - 1e-9).all()
+            assert (found.value >= truth * (1 - grown) - 1e-9).all()
+            total = self.sketch.total(last=last)
+            assert total.lower - 1e-9 <= truth.sum() <= total.upper + 1e-9
+        middle = self.sketch.total(between=(now - 30, now - 10))
+        assert middle.lower - 1e-9 <= self.exact.total(now - 30, now - 10) <= middle.upper + 1e-9
+
+
+TestAgainstTheExactWindow = AgainstTheExactWindow.TestCase
+TestAgainstTheExactWindow.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+@given(st.lists(st.integers(-(2**60), 2**60), min_size=1, max_size=30))
+def test_any_ticks_can_be_counted(ticks):
+    sketch = ecm.EcmSketch(make(window=2**40))
+    sketch.update_many(["a"] * len(ticks), ticks)
+    exact = sum(tick > max(ticks) - 2**40 for tick in ticks)
+    assert sketch.estimate("a").covers(exact)
