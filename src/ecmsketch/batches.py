@@ -9,14 +9,11 @@ from numba import int64
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters.contract import Ints
+from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
 from ecmsketch.errors import InputError
 from ecmsketch.hashing import hash_items
 from ecmsketch.kernels import kernel
 from ecmsketch.ticks import check_tick, to_ticks
-
-MAX_WEIGHT = 2**61
-"""Of one batch in all. Kernels count in 63 bits."""
 
 
 class Batch(NamedTuple):
@@ -36,6 +33,10 @@ class Batch(NamedTuple):
         if is_sorted(self.ticks):
             return self
         return self.select(np.argsort(self.ticks, kind="stable"))
+
+    def arrivals(self) -> int:
+        """How many arrivals the events stand for."""
+        return len(self.ticks) if self.weights is None else int(self.weights.sum())
 
     def explicit_weights(self) -> Ints:
         """The weights, ones spelled out."""
@@ -95,6 +96,6 @@ def _to_weights(weights: Any) -> Ints:
         raise InputError(f"weights: expected integers of zero or more, got an array of {column.dtype}")
     if len(column) and int(column.min()) < 0:
         raise InputError(f"weights: expected zero or more (arrivals cannot be taken back), got {column.min()}")
-    if float(column.sum(dtype=np.float64)) > MAX_WEIGHT:
-        raise InputError(f"weights: expected a sum of at most 2**61 in a batch, got {column.sum(dtype=np.float64):g}")
+    if float(column.sum(dtype=np.float64)) > MAX_ARRIVALS:
+        raise InputError(f"weights: expected a sum of at most 2**53 in a batch, got {column.sum(dtype=np.float64):g}")
     return np.ascontiguousarray(column, np.int64)

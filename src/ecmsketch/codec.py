@@ -11,7 +11,7 @@ from xxhash import xxh64_intdigest
 
 from ecmsketch.batches import Batch
 from ecmsketch.config import CHOICES, SketchConfig
-from ecmsketch.counters import Counters, kind_of
+from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of
 from ecmsketch.errors import ConfigError, FormatError
 from ecmsketch.late import LateArrivals
 from ecmsketch.state import SketchState
@@ -78,6 +78,8 @@ def decode(data: Any) -> SketchState:
             f"but there are {len(body)}"
         )
     _check_header(config, flags, levels, now, origin, frontier)
+    if bool(flags & _HAS_ORIGIN) != bool(flags & (_HAS_COUNTERS | _HAS_SETTLED) or held_count):
+        raise FormatError("sketch: it has a first arrival but no arrivals, or arrivals but no first")
     sections = np.frombuffer(body, np.uint8, offset=_HEADER_SIZE)
     counters, settled, held = np.split(sections, [counters_size, counters_size + settled_size])
     return SketchState(
@@ -155,8 +157,6 @@ def _check_header(config: SketchConfig, flags: int, levels: int, now: int, origi
         raise FormatError(f"sketch: expected ticks from -2**61 to 2**61, got {origin}, {now}, {frontier}")
     if flags & _HAS_ORIGIN and (not flags & _HAS_CLOCK or origin > now):
         raise FormatError(f"sketch: its first arrival ({origin}) lies after its clock ({now})")
-    if config.model == "count" and flags & _HAS_SETTLED:
-        raise FormatError("sketch: model='count' cannot have late arrivals")
 
 
 def _decode_counters(data: NDArray[np.uint8], present: bool, config: SketchConfig, now: int) -> Counters | None:
@@ -176,7 +176,7 @@ def _decode_held(data: NDArray[np.uint8], count: int, now: int) -> Batch:
         and int(ticks[0]) >= MIN_TICK
         and int(ticks[-1]) <= now
         and int(weights.min()) > 0
-        and int(weights.max()) <= 2**62 // count
+        and int(weights.max()) <= MAX_ARRIVALS // count
     ):
         raise FormatError("sketch: its late arrivals are not sorted positive counts before its clock")
     return Batch(items, ticks, weights)

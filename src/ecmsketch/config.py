@@ -13,6 +13,8 @@ from ecmsketch import budget
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.ticks import UNITS, to_span
 
+MIN_EPSILON = 1e-6
+MIN_DELTA = 1e-12
 MAX_WINDOW = 2**59
 MAX_CELLS = 2**26
 COMPACT_WINDOW = 2**31
@@ -65,8 +67,8 @@ class SketchConfig:
     def __post_init__(self) -> None:
         for name in CHOICES:
             self._check_choice(name)
-        self._set("epsilon", _between_0_and_1("epsilon", self.epsilon))
-        self._set("delta", _between_0_and_1("delta", self.delta))
+        self._set("epsilon", _fraction("epsilon", self.epsilon, MIN_EPSILON))
+        self._set("delta", _fraction("delta", self.delta, MIN_DELTA))
         self._set("window", self._span("window", self.window, 1, MAX_WINDOW))
         if self.lateness is not None:
             self._set("lateness", self._span("lateness", self.lateness, 0, self.window))
@@ -196,9 +198,9 @@ def _expected_nbytes(split: budget.Split, config: SketchConfig, arrivals: int) -
     return width * config.depth * per_cell
 
 
-def _between_0_and_1(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 < value < 1:
-        raise ConfigError(f"{name}: expected a number between 0 and 1 (both excluded), got {value!r}")
+def _fraction(name: str, value: Any, least: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value < 1:
+        raise ConfigError(f"{name}: expected a number from {least:g} to below 1, got {value!r}")
     return float(value)
 
 

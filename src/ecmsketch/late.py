@@ -37,8 +37,8 @@ class LateArrivals:
     counted: int = 0
     dropped: int = 0
 
-    def accept(self, late: Batch, now: int, config: SketchConfig, rows: RowHashes) -> int:
-        """Hold what is not too late, count the rest as dropped; returns the oldest tick held."""
+    def accept(self, late: Batch, now: int, config: SketchConfig, rows: RowHashes) -> int | None:
+        """Hold what is not too late, count the rest as dropped; returns the oldest tick newly held."""
         batch = late.select(late.ticks > max(now - config.allowed_lateness, self.frontier))
         self.dropped += len(late.ticks) - len(batch.ticks)
         self.counted += len(batch.ticks)
@@ -49,7 +49,7 @@ class LateArrivals:
         ).sort()
         if len(self.held.ticks) > HELD_LIMIT:
             self._settle(HELD_LIMIT // 2, config, rows)
-        return int(batch.ticks[0]) if len(batch.ticks) else now
+        return int(batch.ticks[0]) if len(batch.ticks) else None
 
     def settle(self, now: int, config: SketchConfig, rows: RowHashes) -> None:
         """Move those whose order is final into counters."""

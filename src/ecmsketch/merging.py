@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import int64
 
-from ecmsketch.counters import Buckets, Counters, kind_of, new_counters
+from ecmsketch.counters import MAX_ARRIVALS, Buckets, Counters, kind_of, new_counters
 from ecmsketch.errors import MergeError
 from ecmsketch.hashing import RowHashes, row_hashes
 from ecmsketch.kernels import kernel
@@ -176,6 +176,8 @@ def _replay(sources: list[Buckets], empty: Counters) -> Counters:
     start, end, size = (
         np.concatenate([getattr(source, name) for source in sources]) for name in ("start", "end", "size")
     )
+    if float(size.sum(dtype=np.float64)) > MAX_ARRIVALS:
+        raise MergeError("the sketches have more than 2**53 arrivals in all, which is more than counters hold")
     cells, ticks, weights = _points(offsets, start, end, size)
     if len(ticks):
         empty.add(cells, ticks, weights, int(ticks.min()), int(ticks.max()))

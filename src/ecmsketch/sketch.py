@@ -12,7 +12,7 @@ from ecmsketch import answers, codec
 from ecmsketch.batches import Batch, prepare_batch
 from ecmsketch.budget import carried_epsilon
 from ecmsketch.config import READING, SketchConfig
-from ecmsketch.counters import Reading, new_counters
+from ecmsketch.counters import MAX_ARRIVALS, Reading, new_counters
 from ecmsketch.errors import ConfigError, InputError, LateArrivalError, QueryError
 from ecmsketch.estimate import Estimate, Estimates
 from ecmsketch.hashing import cells_of, fill_cells, hash_item, hash_items, row_hashes
@@ -130,6 +130,7 @@ class EcmSketch:
         """
         state = self._flushed()
         batch = prepare_batch(items, ticks, weights, state.config, state.now)
+        self._check_room(batch.arrivals())
         on_time, behind = self._split_late(batch)
         if len(behind.ticks):
             self._take_late(behind)
@@ -258,6 +259,13 @@ class EcmSketch:
         state.now = int(batch.ticks[-1])
         self._after_change()
 
+    def _check_room(self, arrivals: int) -> None:
+        seen = 0 if self._state.counters is None else self._state.counters.most_arrivals
+        if seen + arrivals > MAX_ARRIVALS:
+            raise InputError(
+                f"weights: {arrivals:,} more arrivals would take a counter past 2**53; nothing was counted"
+            )
+
     def _split_late(self, batch: Batch) -> tuple[Batch, Batch]:
         """What is on time, and what lies behind the clock."""
         now = self._state.now
@@ -276,7 +284,8 @@ class EcmSketch:
             state.late.dropped += len(batch.ticks)
             return
         oldest = state.late.accept(batch, state.now, self.config, self._rows)
-        state.origin = oldest if state.origin is None else min(state.origin, oldest)
+        if oldest is not None:
+            state.origin = oldest if state.origin is None else min(state.origin, oldest)
         self._after_change()
 
     def _after_change(self) -> None:

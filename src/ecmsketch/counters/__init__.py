@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters.contract import Buckets, Counters, Reading
+from ecmsketch.counters.contract import MAX_ARRIVALS, Buckets, Counters, Reading
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms
 
-__all__ = ["Buckets", "Counters", "Reading", "kind_of", "new_counters"]
+__all__ = ["MAX_ARRIVALS", "Buckets", "Counters", "Reading", "kind_of", "new_counters"]
 
 _KINDS: dict[str, type[Counters]] = {"eh": ExponentialHistograms}
 

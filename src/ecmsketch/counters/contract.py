@@ -14,6 +14,9 @@ from ecmsketch.config import SketchConfig
 
 Ints = NDArray[np.int64]
 
+MAX_ARRIVALS = 2**53
+"""Of one counter, ever. Sums over a few hundred counters then still fit the kernels' 63 bits."""
+
 
 class Reading(NamedTuple):
     """What some cells hold over a range: an estimate, and bounds that the truth never leaves."""
@@ -70,6 +73,10 @@ class Counters(Protocol):
 
     def copy(self, config: SketchConfig | None = None) -> Self:
         """An independent array with the same state, under a config that reads it differently if given."""
+
+    @property
+    def most_arrivals(self) -> int:
+        """Arrivals that the fullest counter has ever seen; callers keep it to MAX_ARRIVALS."""
 
     @property
     def nbytes(self) -> int:

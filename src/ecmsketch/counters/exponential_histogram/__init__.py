@@ -134,6 +134,12 @@ class ExponentialHistograms:
         return other
 
     @property
+    def most_arrivals(self) -> int:
+        """See `Counters.most_arrivals`."""
+        frozen = self.state.frozen_tail.max(initial=0)
+        return int(self.state.arrivals.max(initial=0)) + int(frozen)
+
+    @property
     def nbytes(self) -> int:
         """Memory held by the state's arrays."""
         return sum(array.nbytes for array in self.state)

@@ -12,15 +12,15 @@ import numpy as np
 from numba import int64
 from numpy.typing import NDArray
 
+from ecmsketch.counters.contract import MAX_ARRIVALS
 from ecmsketch.counters.exponential_histogram.layout import Cells, bucket_count, first_after
 from ecmsketch.errors import FormatError
 from ecmsketch.kernels import kernel
 from ecmsketch.varint import MAX_BYTES, get_varint, put_varint
 
-_MAX_ARRIVALS = 2**62
 _PROBLEMS = {
     1: "a number is cut off or longer than 63 bits",
-    2: "a counter has more arrivals than 2**62",
+    2: "a counter has more arrivals than 2**53",
     3: "a counter has more buckets than its arrivals allow",
     4: "a bucket lies before the window",
     5: "a frozen bucket is empty",
@@ -101,9 +101,9 @@ def _decode(data: Any, like: Any, cells: Any, window: Any, k: Any) -> Any:
         filled = offset[cell]
         arrivals[cell], at = get_varint(data, at)
         if arrivals[cell] > int64(0):
-            allowed = bucket_count(min(arrivals[cell], int64(_MAX_ARRIVALS)), k)
+            allowed = bucket_count(min(arrivals[cell], int64(MAX_ARRIVALS)), k)
             problem, at, filled, end = _get_live(data, at, ends, filled, end, allowed)
-        if problem == int64(0) and (at < int64(0) or arrivals[cell] > int64(_MAX_ARRIVALS)):
+        if problem == int64(0) and (at < int64(0) or arrivals[cell] > int64(MAX_ARRIVALS)):
             problem = int64(1) if at < int64(0) else int64(2)
         offset[cell + 1] = filled
         if has_frozen and problem == int64(0):
@@ -155,7 +155,7 @@ def _get_frozen(data: Any, at: Any, ends: Any, tail: Any, filled: Any, end: Any)
             return int64(4), at, filled
         if size == int64(0):
             return int64(5), at, filled
-        if size > int64(_MAX_ARRIVALS) - total:
+        if size > int64(MAX_ARRIVALS) - total:
             return int64(2), at, filled
         end -= gap
         total += size

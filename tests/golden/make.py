@@ -1,0 +1,89 @@
+"""The sketches behind the golden files. Run `python tests/golden/make.py` only for a new format version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import ecmsketch as ecm
+
+
+def _config(**changes):
+    return ecm.SketchConfig(**{"epsilon": 0.2, "delta": 0.2, "window": 1000, **changes})
+
+
+def _filled(config, begin=0, events=3000):
+    numbers = np.arange(begin, begin + events, dtype=np.int64)
+    sketch = ecm.EcmSketch(config)
+    items = (numbers * 2_654_435_761 % 1_000_003) % 97
+    if config.model == "count":
+        sketch.update_many(items, weights=1 + numbers % 3)
+    else:
+        sketch.update_many(items, numbers // 2, 1 + numbers % 3)
+    return sketch
+
+
+def empty():
+    return ecm.EcmSketch(_config())
+
+
+def advanced():
+    sketch = ecm.EcmSketch(_config(unit="s"))
+    sketch.advance(1_700_000_000)
+    return sketch
+
+
+def one_cell():
+    sketch = ecm.EcmSketch(_config(epsilon=0.9, delta=0.6))
+    sketch.update("10.0.0.1", 7)
+    return sketch
+
+
+def full():
+    return _filled(_config())
+
+
+def count_based():
+    return _filled(_config(model="count"))
+
+
+def long_window():
+    return _filled(_config(window=2**40))
+
+
+def merged():
+    return ecm.merge([_filled(_config(), begin) for begin in (0, 100, 2000)])
+
+
+def concatenated():
+    return ecm.concat([_filled(_config(), begin, 500) for begin in (0, 500, 1000, 1500)])
+
+
+def late():
+    sketch = _filled(_config(late="side", lateness=100))
+    sketch.update_many(np.arange(60), sketch.now - 1 - np.arange(60), 1 + np.arange(60))
+    sketch.advance(sketch.now + 60)
+    return sketch
+
+
+EXAMPLES = {
+    "empty": empty,
+    "advanced": advanced,
+    "one-cell": one_cell,
+    "full": full,
+    "count-based": count_based,
+    "long-window": long_window,
+    "merged": merged,
+    "concatenated": concatenated,
+    "late": late,
+}
+
+if __name__ == "__main__":
+    folder = Path(__file__).parent
+    for name, make in EXAMPLES.items():
+        (folder / f"v1-{name}.ecms").write_bytes(make().serialize())
+    good = full().serialize()
+    (folder / "bad-truncated.ecms").write_bytes(good[: len(good) // 2])
+    (folder / "bad-corrupt.ecms").write_bytes(good[:300] + bytes([good[300] ^ 16]) + good[301:])
+    (folder / "bad-nothing.ecms").write_bytes(b"")
