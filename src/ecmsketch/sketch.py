@@ -263,7 +263,7 @@ class EcmSketch:
         seen = 0 if self._state.counters is None else self._state.counters.most_arrivals
         if seen + arrivals > MAX_ARRIVALS:
             raise InputError(
-                f"weights: {arrivals:,} more arrivals would take a counter past 2**53; nothing was counted"
+                f"weights: {arrivals:,} more arrivals would pass 2**53 in one counter; nothing was counted"
             )
 
     def _split_late(self, batch: Batch) -> tuple[Batch, Batch]:
