@@ -1,0 +1,29 @@
+"""Run every benchmark, or those named: python -m benchmarks [speed] [memory] [startup] [accuracy]."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib import import_module
+
+import numba
+import numpy as np
+
+import ecmsketch
+
+ALL = ("startup", "speed", "memory", "accuracy")
+
+
+def main(names: list[str]) -> None:
+    unknown = sorted(set(names) - set(ALL))
+    if unknown:
+        sys.exit(f"unknown benchmark {', '.join(unknown)}; choose from {', '.join(ALL)}")
+    print(
+        f"ecmsketch {ecmsketch.__version__}, Python {platform.python_version()}, "
+        f"numpy {np.__version__}, numba {numba.__version__}, {platform.machine()}"
+    )
+    for name in names or ALL:
+        import_module(f"benchmarks.{name}").run()
+
+
+main(sys.argv[1:])
