@@ -37,6 +37,6 @@ def _row(sketch: ecm.EcmSketch, hashes, last: int) -> None:
     error = np.abs(value - counts) / counts.sum()
     under = max(float(((counts - value) / counts).max()), 0.0)
     print(
-        f"  {sketch.config.epsilon:<8g}  {last:>7}   {relative.mean():>13.5f} {relative.max():>11.5f}"
-        f"   {error.mean():>17.6f} {error.max():>11.6f}   {under:>11.5f}  {sketch.nbytes:>11,}"
+        f"  {sketch.config.epsilon:<8g}  {last:>7}   {relative.mean():>11.5f} {relative.max():>11.5f}"
+        f"   {error.mean():>14.6f} {error.max():>11.6f}   {under:>12.5f}  {sketch.nbytes:>11,}"
     )

@@ -45,15 +45,16 @@ def updates() -> None:
     names = pa.array([f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}" for i in range(90_000)])
     few = 2_000_000
     text = names.take(pa.array(rng.integers(0, 90_000, few)))
+    light, heavy, shuffled = rng.integers(1, 11, EVENTS), rng.integers(1, 10**6, EVENTS), rng.permutation(ticks[:few])
     cases = [
         ("epsilon 0.05", lambda: fill(config(0.05), items, ticks), EVENTS),
         ("epsilon 0.01, delta 0.01", lambda: fill(config(0.01, 0.01), items, ticks), EVENTS),
         ("epsilon 0.001, delta 0.01", lambda: fill(config(0.001, 0.01), items, ticks), EVENTS),
         ("window 1,000 ticks", lambda: fill(config(window=1000), items, ticks), EVENTS),
         ("window 2^40 ticks (64-bit ticks)", lambda: fill(config(window=2**40), items, ticks), EVENTS),
-        ("weights 1 to 10", lambda w=rng.integers(1, 11, EVENTS): fill(base, items, ticks, w), EVENTS),
-        ("weights 1 to 1,000,000", lambda w=rng.integers(1, 10**6, EVENTS): fill(base, items, ticks, w), EVENTS),
-        ("unsorted ticks", lambda t=rng.permutation(ticks[:few]): fill(base, items[:few], t), few),
+        ("weights 1 to 10", lambda: fill(base, items, ticks, light), EVENTS),
+        ("weights 1 to 1,000,000", lambda: fill(base, items, ticks, heavy), EVENTS),
+        ("unsorted ticks", lambda: fill(base, items[:few], shuffled), few),
         ("Arrow strings", lambda: fill(base, text, ticks[:few]), few),
         ("batches of 1,000 events", lambda: in_batches(base, items[:few], ticks[:few], 1000), few),
     ]

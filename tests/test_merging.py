@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import MergeError
-from ecmsketch.merging import sort_points
+from ecmsketch.sorting import sort_by_tick
 from streams import cuts, ticks_of, zipf_items
 
 WINDOW = 2000
@@ -233,5 +233,5 @@ def test_combining_changes_none_of_the_parts():
 def test_points_are_sorted_by_tick_and_keep_their_order(points):
     ticks, weights = (np.array(column, np.int64) for column in (zip(*points, strict=True) if points else ([], [])))
     expected = sorted(points, key=lambda point: point[0])
-    sort_points(ticks, weights)
+    sort_by_tick(ticks, weights)
     assert list(zip(ticks.tolist(), weights.tolist(), strict=True)) == expected

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
 from ecmsketch.errors import InputError
 from ecmsketch.hashing import hash_items
-from ecmsketch.kernels import kernel
+from ecmsketch.sorting import is_sorted, sort_by_tick
 from ecmsketch.ticks import check_tick, to_ticks
 
 
@@ -32,7 +31,9 @@ class Batch(NamedTuple):
         """By tick; arrivals on one tick keep their order."""
         if is_sorted(self.ticks):
             return self
-        return self.select(np.argsort(self.ticks, kind="stable"))
+        ticks, order = self.ticks.copy(), np.arange(len(self.ticks))
+        sort_by_tick(ticks, order)
+        return Batch(self.items[order], ticks, None if self.weights is None else self.weights[order])
 
     def arrivals(self) -> int:
         """How many arrivals the events stand for."""
@@ -41,15 +42,6 @@ class Batch(NamedTuple):
     def explicit_weights(self) -> Ints:
         """The weights, ones spelled out."""
         return np.ones(len(self.ticks), np.int64) if self.weights is None else self.weights
-
-
-@kernel
-def is_sorted(ticks: Any) -> Any:
-    """Whether no tick is smaller than the one before it."""
-    descents = int64(0)
-    for i in range(1, ticks.shape[0]):
-        descents += int64(ticks[i] < ticks[i - 1])
-    return descents == int64(0)
 
 
 def prepare_batch(items: Any, ticks: Any, weights: Any, config: SketchConfig, now: int | None) -> Batch:

@@ -115,7 +115,7 @@ def hash_items(items: Any) -> NDArray[np.uint64]:
     if column.dtype.kind in "iub":
         return _hash_integers(column)
     if column.dtype.kind == "U":
-        return _hash_fixed_width(np.char.encode(column, "utf-8"))
+        return _hash_unicode(column)
     if column.dtype.kind == "S":
         return _hash_fixed_width(column)
     return _hash_objects(column.tolist())
@@ -132,6 +132,16 @@ def _hash_fixed_width(column: NDArray[Any]) -> NDArray[np.uint64]:
     lengths = np.char.str_len(column).astype(np.int64)
     starts = np.arange(len(column), dtype=np.int64) * column.dtype.itemsize
     return _xxhash64_many(column.view(np.uint8) if len(column) else np.empty(0, np.uint8), starts, starts + lengths)
+
+
+def _hash_unicode(column: NDArray[Any]) -> NDArray[np.uint64]:
+    column = np.ascontiguousarray(column.astype(column.dtype.newbyteorder("="), copy=False))
+    if not column.dtype.itemsize:
+        return np.full(len(column), hash_item(""), np.uint64)
+    text, ends = _utf8_many(column.view(np.uint32).reshape(len(column), -1))
+    if len(ends) and ends[-1] < 0:
+        return _hash_objects(column.tolist())  # says which item UTF-8 cannot hold
+    return _xxhash64_many(text, np.concatenate([np.zeros(1, np.int64), ends[:-1]]), ends)
 
 
 def _hash_objects(items: list[Any]) -> NDArray[np.uint64]:
@@ -180,6 +190,38 @@ def _hash_arrow(column: Any) -> NDArray[np.uint64]:
 
 def _is_large(pa: Any, kind: Any) -> bool:
     return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
+@kernel
+def _utf8_many(points: Any) -> Any:
+    """Rows of code points, padded with zeros, as UTF-8 one after the other: (bytes, ends).
+
+    A last end of -1 means that some row holds a surrogate.
+    """
+    text = np.empty(4 * points.size, np.uint8)
+    ends = np.empty(points.shape[0], np.int64)
+    at = int64(0)
+    lone = False
+    for row in range(points.shape[0]):
+        length = points.shape[1]
+        while length > 0 and points[row, length - 1] == 0:
+            length -= 1
+        for i in range(length):
+            point = int64(points[row, i])
+            if point < int64(0x80):
+                text[at] = point
+                at += int64(1)
+                continue
+            lone = lone or int64(0xD800) <= point < int64(0xE000)
+            more = int64(1) if point < int64(0x800) else int64(2) if point < int64(0x10000) else int64(3)
+            text[at] = ((int64(0xFF00) >> (more + int64(1))) & int64(0xFF)) | (point >> (int64(6) * more))
+            for byte in range(1, more + 1):
+                text[at + byte] = int64(0x80) | ((point >> (int64(6) * (more - byte))) & int64(0x3F))
+            at += more + int64(1)
+        ends[row] = at
+    if lone:
+        ends[-1] = int64(-1)
+    return text, ends
 
 
 @kernel

@@ -19,6 +19,7 @@ from ecmsketch.errors import MergeError
 from ecmsketch.hashing import RowHashes, row_hashes
 from ecmsketch.kernels import kernel
 from ecmsketch.sketch import EcmSketch
+from ecmsketch.sorting import sort_by_tick
 from ecmsketch.state import SketchState
 
 METHODS = ("n-way", "binary")
@@ -200,7 +201,7 @@ def _points(offsets: Any, start: Any, end: Any, size: Any) -> Any:
                 at_start = size[i] >> int64(1)
                 filled = _put_point(ticks, weights, mine, filled, start[i], at_start)
                 filled = _put_point(ticks, weights, mine, filled, end[i], size[i] - at_start)
-        sort_points(ticks[begin:filled], weights[begin:filled])
+        sort_by_tick(ticks[begin:filled], weights[begin:filled])
         cell_of[0, begin:filled] = cell
     return cell_of[:, :filled].copy(), ticks[:filled].copy(), weights[:filled].copy()
 
@@ -215,27 +216,3 @@ def _put_point(ticks: Any, weights: Any, first: Any, filled: Any, tick: Any, wei
         return filled
     ticks[filled], weights[filled] = tick, weight
     return filled + int64(1)
-
-
-@kernel
-def sort_points(ticks: Any, weights: Any) -> None:
-    """Sort by tick, in place and stable: radix sort on eleven bits at a time."""
-    count = ticks.shape[0]
-    if count < 2:
-        return
-    least, most = ticks.min(), ticks.max()
-    other_ticks, other_weights = np.empty_like(ticks), np.empty_like(weights)
-    starts = np.empty(2049, np.int64)
-    shift = int64(0)
-    while shift < int64(63) and (most - least) >> shift > int64(0):
-        starts[:] = int64(0)
-        for i in range(count):
-            starts[(((ticks[i] - least) >> shift) & int64(2047)) + int64(1)] += int64(1)
-        for digit in range(2048):
-            starts[digit + 1] += starts[digit]
-        for i in range(count):
-            digit = ((ticks[i] - least) >> shift) & int64(2047)
-            other_ticks[starts[digit]], other_weights[starts[digit]] = ticks[i], weights[i]
-            starts[digit] += int64(1)
-        ticks[:], weights[:] = other_ticks, other_weights
-        shift += int64(11)

@@ -38,7 +38,7 @@ from ecmsketch.counters.exponential_histogram.insertion import (
     repack,
 )
 from ecmsketch.counters.exponential_histogram.layout import Cells, empty_cells
-from ecmsketch.counters.exponential_histogram.reading import export, history, read_cells
+from ecmsketch.counters.exponential_histogram.reading import history, in_window, read_cells
 
 
 class ExponentialHistograms:
@@ -90,7 +90,8 @@ class ExponentialHistograms:
     def buckets(self, now: int, origin: int) -> Buckets:
         """See `Counters.buckets`."""
         limit = now - self.config.window - self.base
-        offset, start, end, size = export(self.state, limit, origin - self.base, self.k)
+        offset, end, size = history(self.state, 0, self.k)
+        offset, start, end, size = in_window(offset, end, size, limit, origin - self.base)
         return Buckets(offset, start + self.base, end + self.base, size)
 
     @classmethod
@@ -106,13 +107,13 @@ class ExponentialHistograms:
         own = frozen_history(result.state)
         offset, end, size = chain([*histories, own], result.config.cells)
         limit = now - result.config.window - result.base
-        frozen = freeze(result.state, offset, end, size, limit, result.config.epsilon_sw)
+        frozen = freeze(result.state.arrivals, offset, end, size, limit, result.config.epsilon_sw)
         result.state = result.state._replace(frozen_ends=frozen[0], frozen_tail=frozen[1], frozen_offset=frozen[2])
         return result
 
     def encode(self, now: int) -> bytes:
         """See `Counters.encode`."""
-        return encode_cells(self.state, now - self.base, self.config.window)
+        return encode_cells(self.state, now - self.base, self.config.window, self.k)
 
     @classmethod
     def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> Self:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ecmsketch.counters.contract import MAX_ARRIVALS
 from ecmsketch.counters.exponential_histogram.layout import Cells, bucket_count, first_after
+from ecmsketch.counters.exponential_histogram.reading import history
 from ecmsketch.errors import FormatError
 from ecmsketch.kernels import kernel
 from ecmsketch.varint import MAX_BYTES, get_varint, put_varint
@@ -27,11 +28,11 @@ _PROBLEMS = {
 }
 
 
-def encode_cells(state: Cells, now: int, window: int) -> bytes:
+def encode_cells(state: Cells, now: int, window: int, k: int) -> bytes:
     """The state at `now`, an offset from the state's base."""
-    buckets = int(state.length.sum()) + len(state.frozen_ends)
-    out = np.empty((len(state.arrivals) * 3 + buckets * 2) * MAX_BYTES + 1, np.uint8)
-    return out[: _encode(state, out, now, window)].tobytes()
+    offset, end, size = history(state, 0, k)
+    out = np.empty((len(state.arrivals) * 3 + len(end) * 2) * MAX_BYTES + 1, np.uint8)
+    return out[: _encode(state.arrivals, state.length, offset, end, size, now, now - window, out)].tobytes()
 
 
 def decode_cells(data: NDArray[np.uint8], empty: Cells, window: int, k: int) -> Cells:
@@ -44,55 +45,59 @@ def decode_cells(data: NDArray[np.uint8], empty: Cells, window: int, k: int) -> 
         raise FormatError(f"histograms: {len(data)} bytes cannot hold {cells} counters; the data is truncated")
     if data[0] > 1:
         raise FormatError(f"histograms: expected 0 or 1 as first byte (frozen part), got {data[0]}")
-    problem, cell, used, state = _decode(data, empty.ends, cells, window, k)
+    problem, cell, used, arrivals, live, frozen = _decode(data, cells, window, k)
     if problem:
         raise FormatError(f"histograms: {_PROBLEMS[problem]} (counter {cell})")
     if used != len(data):
         raise FormatError(f"histograms: {len(data) - used} bytes too many after the last counter")
-    checked: Cells = state
-    return checked
+    offset, ends = live
+    frozen_offset, frozen_ends, frozen_tail = frozen
+    return Cells(
+        ends[: offset[-1]].astype(empty.ends.dtype), offset, offset[:-1].copy(), np.diff(offset), arrivals,
+        frozen_ends[: frozen_offset[-1]].copy(), frozen_tail[: frozen_offset[-1]].copy(),
+        frozen_offset if frozen_offset[-1] else empty.frozen_offset,
+    )  # fmt: skip
 
 
 @kernel
-def _encode(state: Cells, out: Any, now: Any, window: Any) -> Any:
-    limit = now - window
+def _encode(arrivals: Any, length: Any, offset: Any, end: Any, size: Any, now: Any, limit: Any, out: Any) -> Any:
+    """Write every cell's live buckets, then its frozen ones if any cell has some; returns the bytes written."""
+    cells = arrivals.shape[0]
     has_frozen = False
-    for i in range(state.frozen_ends.shape[0]):
-        has_frozen = has_frozen or state.frozen_ends[i] > limit
+    for cell in range(cells):
+        newest = offset[cell + 1] - length[cell] - int64(1)
+        has_frozen = has_frozen or (newest >= offset[cell] and end[newest] > limit)
     out[0] = 1 if has_frozen else 0
     at = int64(1)
-    for cell in range(state.arrivals.shape[0]):
+    for cell in range(cells):
         newer = now
-        at = put_varint(out, at, state.arrivals[cell])
-        if state.arrivals[cell] > int64(0):
-            past = state.first[cell] + state.length[cell]
-            live = past - first_after(state.ends, state.first[cell], past, limit)
+        first, past = offset[cell + 1] - length[cell], offset[cell + 1]
+        at = put_varint(out, at, arrivals[cell])
+        if arrivals[cell] > int64(0):
+            live = past - first_after(end, first, past, limit)
             at = put_varint(out, at, live)
             for back in range(live):
-                end = int64(state.ends[past - int64(1) - back])
-                at = put_varint(out, at, newer - end)
-                newer = end
+                at = put_varint(out, at, newer - end[past - int64(1) - back])
+                newer = end[past - int64(1) - back]
         if has_frozen:
-            past = state.frozen_offset[cell + 1]
-            live = past - first_after(state.frozen_ends, state.frozen_offset[cell], past, limit)
+            live = first - first_after(end, offset[cell], first, limit)
             at = put_varint(out, at, live)
-            beyond = int64(0)
             for back in range(live):
-                i = past - int64(1) - back
-                at = put_varint(out, at, newer - state.frozen_ends[i])
-                at = put_varint(out, at, state.frozen_tail[i] - beyond)
-                newer, beyond = state.frozen_ends[i], state.frozen_tail[i]
+                i = first - int64(1) - back
+                at = put_varint(out, at, newer - end[i])
+                at = put_varint(out, at, size[i])
+                newer = end[i]
     return at
 
 
 @kernel
-def _decode(data: Any, like: Any, cells: Any, window: Any, k: Any) -> Any:
-    """(problem, cell, bytes used, state). Each bucket takes a byte at least, so len(data) bounds every array."""
+def _decode(data: Any, cells: Any, window: Any, k: Any) -> Any:
+    """(problem, cell, bytes used, arrivals, live, frozen). A bucket takes a byte at least: len(data) bounds them."""
     has_frozen = data[0] == 1
     arrivals = np.zeros(cells, np.int64)
     offset = np.zeros(cells + 1, np.int64)
-    frozen_offset = np.zeros(cells + 1 if has_frozen else 0, np.int64)
-    ends = np.empty(data.shape[0], like.dtype)
+    frozen_offset = np.zeros(cells + 1, np.int64)
+    ends = np.empty(data.shape[0], np.int64)
     frozen_ends = np.empty(data.shape[0] if has_frozen else 0, np.int64)
     frozen_tail = np.empty(data.shape[0] if has_frozen else 0, np.int64)
     at, problem, cell = int64(1), int64(0), int64(0)
@@ -112,12 +117,7 @@ def _decode(data: Any, like: Any, cells: Any, window: Any, k: Any) -> Any:
         if problem != int64(0):
             break
         cell += int64(1)
-    state = Cells(
-        ends[: offset[cell]].copy(), offset, offset[:cells].copy(), offset[1:] - offset[:cells], arrivals,
-        frozen_ends[: frozen_offset[cell] if has_frozen else 0].copy(),
-        frozen_tail[: frozen_offset[cell] if has_frozen else 0].copy(), frozen_offset,
-    )  # fmt: skip
-    return problem, cell, at, state
+    return problem, cell, at, arrivals, (offset, ends), (frozen_offset, frozen_ends, frozen_tail)
 
 
 @kernel

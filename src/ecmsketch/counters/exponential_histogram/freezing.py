@@ -12,18 +12,15 @@ from ecmsketch.counters.exponential_histogram.layout import Cells
 from ecmsketch.kernels import kernel
 
 
-@kernel
-def frozen_history(state: Cells) -> Any:
-    """The frozen buckets alone, as `_history` gives them."""
-    cells = state.arrivals.shape[0]
+def frozen_history(state: Cells) -> tuple[Ints, Ints, Ints]:
+    """The frozen buckets alone, as `history` gives them."""
+    if not len(state.frozen_ends):
+        return np.zeros(len(state.arrivals) + 1, np.int64), state.frozen_ends, state.frozen_tail
     size = state.frozen_tail.copy()
-    offset = np.zeros(cells + 1, np.int64)
-    if state.frozen_offset.shape[0] > 0:
-        offset[:] = state.frozen_offset
-        for cell in range(cells):
-            for i in range(offset[cell], offset[cell + 1] - 1):
-                size[i] -= state.frozen_tail[i + 1]
-    return offset, state.frozen_ends.copy(), size
+    size[:-1] -= state.frozen_tail[1:]
+    newest = state.frozen_offset[1:][np.diff(state.frozen_offset) > 0] - 1
+    size[newest] = state.frozen_tail[newest]
+    return state.frozen_offset, state.frozen_ends, size
 
 
 def chain(histories: list[tuple[Ints, Ints, Ints]], cells: int) -> tuple[Ints, Ints, Ints]:
@@ -40,36 +37,33 @@ def chain(histories: list[tuple[Ints, Ints, Ints]], cells: int) -> tuple[Ints, I
 
 
 @kernel
-def freeze(state: Cells, offset: Any, end: Any, size: Any, limit: Any, epsilon: Any) -> Any:
+def freeze(arrivals: Any, offset: Any, end: Any, size: Any, limit: Any, epsilon: Any) -> Any:
     """Join neighbours, newest first, while size <= 2 epsilon (1 + newer): paper section 3, invariant 1.
 
-    Buckets that expired at `limit` are left out.
+    `arrivals` are newer than all of them, per cell. Buckets that expired at `limit` are left out.
+    Returns (ends, tail, offset) as `Cells` keeps them. Joins in place, towards each cell's new end.
     """
     cells = offset.shape[0] - 1
-    ends = np.empty_like(end)
-    tail = np.empty_like(size)
-    frozen_offset = np.zeros_like(offset)
-    filled = int64(0)
+    tail = np.empty(size.shape[0], np.int64)
+    frozen_offset = np.zeros(cells + 1, np.int64)
     for cell in range(cells):
-        newer = state.arrivals[cell]
-        total = int64(0)
-        at = offset[cell + 1] - 1
-        begin = filled
+        newer, at = arrivals[cell], offset[cell + 1] - int64(1)
+        into = offset[cell + 1]
         while at >= offset[cell] and end[at] > limit:
             joined, joined_end = size[at], end[at]
-            at -= 1
-            while (
-                at >= offset[cell]
-                and end[at] > limit
-                and np.float64(joined + size[at]) <= 2.0 * epsilon * np.float64(newer + int64(1))
-            ):
+            at -= int64(1)
+            most = 2.0 * epsilon * np.float64(newer + int64(1))
+            while at >= offset[cell] and end[at] > limit and np.float64(joined + size[at]) <= most:
                 joined += size[at]
-                at -= 1
+                at -= int64(1)
             newer += joined
-            total += joined
-            ends[filled], tail[filled] = joined_end, total
-            filled += int64(1)
-        ends[begin:filled] = ends[begin:filled][::-1].copy()
-        tail[begin:filled] = tail[begin:filled][::-1].copy()
-        frozen_offset[cell + 1] = filled
-    return ends[:filled].copy(), tail[:filled].copy(), frozen_offset
+            into -= int64(1)
+            end[into], tail[into] = joined_end, newer - arrivals[cell]
+        frozen_offset[cell + 1] = frozen_offset[cell] + offset[cell + 1] - into
+    ends = np.empty(frozen_offset[cells], np.int64)
+    tails = np.empty(frozen_offset[cells], np.int64)
+    for cell in range(cells):
+        shift = offset[cell + 1] - frozen_offset[cell + 1]
+        for i in range(frozen_offset[cell], frozen_offset[cell + 1]):
+            ends[i], tails[i] = end[i + shift], tail[i + shift]
+    return ends, tails, frozen_offset

@@ -111,14 +111,12 @@ def history(state: Cells, shift: Any, k: Any) -> Any:
 
 
 @kernel
-def export(state: Cells, limit: Any, origin: Any, k: Any) -> Any:
-    """All buckets that end after `limit`, as the arrays of `Buckets`."""
-    offset, end, size = history(state, int64(0), k)
-    cells = offset.shape[0] - 1
-    start = np.empty_like(end)
-    kept_offset = np.zeros_like(offset)
+def in_window(offset: Any, end: Any, size: Any, limit: Any, origin: Any) -> Any:
+    """Of a history's buckets those that end after `limit`, as the arrays of `Buckets`."""
+    start = np.empty(end.shape[0], np.int64)
+    kept_offset = np.zeros(offset.shape[0], np.int64)
     kept = int64(0)
-    for cell in range(cells):
+    for cell in range(offset.shape[0] - 1):
         before = max(origin, limit)
         for i in range(offset[cell], offset[cell + 1]):
             if end[i] > limit:
@@ -126,4 +124,4 @@ def export(state: Cells, limit: Any, origin: Any, k: Any) -> Any:
                 before = end[i]
                 kept += int64(1)
         kept_offset[cell + 1] = kept
-    return kept_offset, start[:kept].copy(), end[:kept].copy(), size[:kept].copy()
+    return kept_offset, start[:kept], end[:kept], size[:kept]
