@@ -136,10 +136,10 @@ def _hash_fixed_width(column: NDArray[Any]) -> NDArray[np.uint64]:
 
 def _hash_unicode(column: NDArray[Any]) -> NDArray[np.uint64]:
     column = np.ascontiguousarray(column.astype(column.dtype.newbyteorder("="), copy=False))
-    if not column.dtype.itemsize:
+    if not len(column) or not column.dtype.itemsize:
         return np.full(len(column), hash_item(""), np.uint64)
     text, ends = _utf8_many(column.view(np.uint32).reshape(len(column), -1))
-    if len(ends) and ends[-1] < 0:
+    if ends[-1] < 0:
         return _hash_objects(column.tolist())  # says which item UTF-8 cannot hold
     return _xxhash64_many(text, np.concatenate([np.zeros(1, np.int64), ends[:-1]]), ends)
 
