@@ -29,7 +29,8 @@ class Estimate(NamedTuple):
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.value:,.6g} in [{self.lower:,.6g}, {self.upper:,.6g}] with probability {self.confidence:g}"
+        value, lower, upper = (f"{number:,.1f}".removesuffix(".0") for number in self[:3])
+        return f"{value} in [{lower}, {upper}] with probability {self.confidence:.3g}"
 
 
 @dataclass(frozen=True, eq=False)

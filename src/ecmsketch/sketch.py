@@ -32,7 +32,7 @@ class EcmSketch:
     >>> sketch = EcmSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600))
     >>> sketch.update_many(["/index.html", "/logo.png", "/index.html"], [10, 11, 12])
     >>> print(sketch.estimate("/index.html", last=60))
-    2 in [1.99002, 2] with probability 0.993262
+    2 in [2, 2] with probability 0.993
 
     A range is `last=r`, the ticks (now - r, now], or `between=(t1, t2)`, the ticks (t1, t2]; without either
     it is the whole window. The clock `now` is the newest tick seen, or what `advance` moved it to.
