@@ -84,6 +84,34 @@ class TestRefusals:
             survive(sealed(bytes(body)))
 
 
+def header(epsilon=0.9, delta=0.5, flags=0, levels=0, now=0, origin=0, counted=0, dropped=0, counters=b""):
+    """A sketch as an adversary would write it by hand."""
+    return sealed(
+        struct.pack("<4sBBH", b"ECMS", 1, 0, 0)
+        + struct.pack("<ddqQqHBBBBBBB", epsilon, delta, 50, 0, -1, 0, 0, 0, 0, 0, 0, 1, 0)
+        + struct.pack("<BHqqqQQIQQ", flags, levels, now, origin, -(2**61), counted, dropped, 0, len(counters), 0)
+        + counters
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"epsilon": 1e-17}, {"delta": 1e-309}, {"flags": 3, "now": 100, "origin": 50}, {"flags": 2}, {"now": 5},
+        {"flags": 1, "now": 5, "origin": 5}, {"flags": 1, "dropped": 2**64 - 1}, {"flags": 1, "counted": 2**64 - 1},
+        {"flags": 1, "levels": 65}, {"flags": 4, "now": 1000, "counters": b"\0" + bytes([3, 2, 1, 1]) * 14},
+        {"epsilon": 1e-6, "flags": 7, "now": 1, "origin": 1}, {"flags": 16},
+    ],
+)  # fmt: skip
+def test_impossible_states_are_refused(fields):
+    with pytest.raises(FormatError):
+        ecm.EcmSketch.deserialize(header(**fields))
+
+
+def test_the_hand_written_header_is_right():
+    assert ecm.EcmSketch.deserialize(header(flags=1, now=100, dropped=3)).late_dropped == 3
+
+
 def survive(data: bytes) -> bool:
     """Either a FormatError, or a sketch that can be used in every way without a crash; returns whether it was one."""
     try:

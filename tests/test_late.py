@@ -107,6 +107,43 @@ def test_held_arrivals_travel_in_the_bytes():
     assert again.late_counted == 3
 
 
+def test_concatenation_knows_which_late_arrivals_are_settled():
+    config = make(late="side", lateness=50, window=100)
+    first = ecm.EcmSketch(config)
+    first.update_many([7] * 3, [50, 60, 100])
+    first.update_many([7] * 5, [95] * 5)
+    joined = ecm.concat([first, ecm.EcmSketch(config)])
+    joined.update_many([7] * 50, [90] * 50)
+    assert joined.late_dropped == 50, "95 is settled, so 90 comes too late"
+    joined.advance(150)
+    assert joined.total(between=(92, 150)).value == 6
+    assert ecm.EcmSketch.deserialize(joined.serialize()) == joined
+
+
+def test_dropped_arrivals_of_empty_segments_are_not_forgotten():
+    config = make(late="drop")
+    first, second = ecm.EcmSketch(config), ecm.EcmSketch(config)
+    first.advance(10)
+    first.update("a", 5)
+    assert first.is_empty
+    second.update("a", 11)
+    for combined in (
+        ecm.concat([first, second]),
+        ecm.merge([first, second]),
+        ecm.concat([first, ecm.EcmSketch(config)]),
+    ):
+        assert combined.late_dropped == 1
+
+
+def test_a_flood_of_late_arrivals_is_held_within_the_limit():
+    sketch = ecm.EcmSketch(make(late="side", window=10**7))
+    sketch.update(1, 10**7)
+    sketch.update_many(np.zeros(300_000, int), np.arange(300_000) + 1)
+    assert len(sketch._state.late.held.ticks) <= late_module.HELD_LIMIT
+    assert sketch.late_counted == 300_000
+    assert sketch.total().covers(300_001)
+
+
 def test_concatenation_keeps_the_late_ones():
     config = make(late="side", lateness=50)
     days = []

@@ -193,6 +193,20 @@ class TestWhatCannotBeCombined:
         with pytest.raises(MergeError, match="deserialize"):
             ecm.merge([b"ECMS"])
 
+    @pytest.mark.parametrize("sketches", [5, None, ecm.EcmSketch(make())])
+    def test_not_a_list(self, sketches):
+        for combine in (ecm.merge, ecm.concat):
+            with pytest.raises(MergeError, match="list of EcmSketch"):
+                combine(sketches)
+
+    def test_merging_again_and_again(self):
+        one, other = sites(2, make(), events=10)[0]
+        for _ in range(64):
+            one = ecm.merge([one, other])
+        assert ecm.EcmSketch.deserialize(one.serialize()) == one
+        with pytest.raises(MergeError, match="in one call"):
+            ecm.merge([one, other])
+
     def test_unknown_methods(self):
         with pytest.raises(MergeError, match="n-way"):
             ecm.merge([ecm.EcmSketch(make())], method="quick")

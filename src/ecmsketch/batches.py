@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ecmsketch.columns import as_column
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
 from ecmsketch.errors import InputError
@@ -79,11 +80,7 @@ def _number_arrivals(arrivals: int, weights: Ints | None, ticks: Any, now: int) 
 
 
 def _to_weights(weights: Any) -> Ints:
-    if getattr(weights, "null_count", 0):
-        raise InputError(f"weights: {weights.null_count} of {len(weights)} are null; drop or fill them first")
-    column = np.asarray(weights)
-    if column.ndim != 1:
-        raise InputError(f"weights: expected one dimension, got an array of shape {column.shape}")
+    column = as_column(weights, "weights")
     if len(column) and column.dtype.kind not in "iub":
         raise InputError(f"weights: expected integers of zero or more, got an array of {column.dtype}")
     if len(column) and int(column.min()) < 0:

@@ -14,7 +14,7 @@ from ecmsketch.config import CHOICES, SketchConfig
 from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of
 from ecmsketch.errors import ConfigError, FormatError
 from ecmsketch.late import LateArrivals
-from ecmsketch.state import SketchState
+from ecmsketch.state import MAX_LEVELS, SketchState
 from ecmsketch.ticks import MAX_TICK, MIN_TICK
 
 MAGIC = b"ECMS"
@@ -29,7 +29,7 @@ _CHECKSUM_SEED = 0
 _HEADER_SIZE = _ENVELOPE.size + _CONFIG.size + _STATE.size
 _CHOICE_FIELDS = ("counter", "model", "optimize_for", "merge_formula", "estimator", "late", "unit")
 _HAS_CLOCK, _HAS_ORIGIN, _HAS_COUNTERS, _HAS_SETTLED = 1, 2, 4, 8
-_MAX_LEVELS = 1024
+_MAX_LATE = 2**62
 
 
 def encode(state: SketchState) -> bytes:
@@ -77,7 +77,9 @@ def decode(data: Any) -> SketchState:
             f"sketch: its parts add up to {_HEADER_SIZE + counters_size + settled_size + held_size} bytes, "
             f"but there are {len(body)}"
         )
-    _check_header(config, flags, levels, now, origin, frontier)
+    _check_header(flags, levels, now, origin, frontier)
+    if max(counted, dropped) > _MAX_LATE or (config.model == "count" and (held_count or flags & _HAS_SETTLED)):
+        raise FormatError("sketch: it has more late arrivals than can be")
     if bool(flags & _HAS_ORIGIN) != bool(flags & (_HAS_COUNTERS | _HAS_SETTLED) or held_count):
         raise FormatError("sketch: it has a first arrival but no arrivals, or arrivals but no first")
     sections = np.frombuffer(body, np.uint8, offset=_HEADER_SIZE)
@@ -150,11 +152,13 @@ def _decode_config(data: bytes) -> SketchConfig:
     )
 
 
-def _check_header(config: SketchConfig, flags: int, levels: int, now: int, origin: int, frontier: int) -> None:
-    if flags >= 16 or levels > _MAX_LEVELS:
-        raise FormatError(f"sketch: expected flags below 16 and levels to {_MAX_LEVELS}, got {flags} and {levels}")
+def _check_header(flags: int, levels: int, now: int, origin: int, frontier: int) -> None:
+    if flags >= 16 or levels > MAX_LEVELS:
+        raise FormatError(f"sketch: expected flags below 16 and levels to {MAX_LEVELS}, got {flags} and {levels}")
+    if (now and not flags & _HAS_CLOCK) or (origin and not flags & _HAS_ORIGIN):
+        raise FormatError(f"sketch: it has no clock or no arrivals, but the ticks {now} and {origin} of them")
     if not (MIN_TICK <= origin <= MAX_TICK and MIN_TICK <= now <= MAX_TICK and MIN_TICK <= frontier <= MAX_TICK):
-        raise FormatError(f"sketch: expected ticks from -2**61 to 2**61, got {origin}, {now}, {frontier}")
+        raise FormatError(f"sketch: expected ticks from -2**61 to 2**62, got {origin}, {now}, {frontier}")
     if flags & _HAS_ORIGIN and (not flags & _HAS_CLOCK or origin > now):
         raise FormatError(f"sketch: its first arrival ({origin}) lies after its clock ({now})")
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import cached_property
 from math import ceil, exp
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from ecmsketch import budget
 from ecmsketch.errors import ConfigError, InputError
@@ -35,8 +37,8 @@ READING = ("estimator", "late", "lateness")
 
 @dataclass(frozen=True, kw_only=True)
 class SketchConfig:
-    """What a sketch promises: answers over any range up to `window`, off by at most `epsilon` of the
-    range's arrivals, with probability 1 - `delta`. Equal configs make sketches that can be merged.
+    """What a sketch promises: how often an item came in the last r <= `window` ticks, off by at most `epsilon`
+    of all arrivals in them, with probability 1 - `delta`. Equal configs make sketches that can be merged.
 
     window         ticks (or arrivals, with model="count") that stay answerable; a timedelta if `unit` is set
     counter        "eh", exponential histograms
@@ -171,7 +173,9 @@ class SketchConfig:
             raise ConfigError(f"{name}: expected one of {allowed}, got {value!r}")
 
     def _span(self, name: str, value: Any, low: int, high: int) -> int:
-        if isinstance(value, timedelta) and self.unit is None:
+        if isinstance(value, bool):
+            raise ConfigError(f"{name}: expected a whole number of ticks from {low:,} to {high:,}, got {value!r}")
+        if isinstance(value, timedelta | np.timedelta64) and self.unit is None:
             raise ConfigError(f"{name}: got {value!r}, but unit is not set; give unit='s', for example")
         try:
             return _integer(name, to_span(value, self.unit), low, high)
@@ -199,7 +203,7 @@ def _expected_nbytes(split: budget.Split, config: SketchConfig, arrivals: int) -
 
 
 def _fraction(name: str, value: Any, least: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value < 1:
+    if isinstance(value, bool) or not isinstance(value, Real) or not least <= float(value) < 1:
         raise ConfigError(f"{name}: expected a number from {least:g} to below 1, got {value!r}")
     return float(value)
 

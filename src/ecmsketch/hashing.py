@@ -7,7 +7,7 @@ independent: without that, Count-Min's guarantee is void. Test vectors: tests/ve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import repeat
 from numbers import Integral
@@ -18,6 +18,7 @@ from numba import int64, uint64
 from numpy.typing import NDArray
 from xxhash import xxh64_intdigest
 
+from ecmsketch.columns import as_column
 from ecmsketch.errors import InputError
 from ecmsketch.kernels import kernel
 
@@ -81,7 +82,7 @@ def hash_item(item: Any) -> int:
         return item
     if isinstance(item, bytes):
         return xxh64_intdigest(item, STRING_SEED)
-    if isinstance(item, Integral):
+    if isinstance(item, Integral) and not isinstance(item, np.timedelta64):
         number = int(item)
         if -(2**63) <= number < 2**64:
             return number & _MASK
@@ -103,15 +104,15 @@ def hash_items(items: Any) -> NDArray[np.uint64]:
     arrow = _as_arrow(items)
     if arrow is not None:
         return _hash_arrow(arrow)
-    if isinstance(items, str | bytes):
+    if isinstance(items, str | bytes | bytearray | memoryview | Mapping) or not isinstance(items, Iterable):
         raise InputError(f"items: expected a sequence of items, got one {type(items).__name__}; did you mean update()?")
-    if not isinstance(items, Iterable):
-        raise InputError(f"items: expected a sequence of items, got {items!r}; did you mean update()?")
+    if getattr(items, "ndim", 1) != 1:
+        raise InputError(f"items: expected one dimension, got a {type(items).__name__} of more or less")
     if not hasattr(items, "dtype"):
         return _hash_objects(list(items))
-    column = np.asarray(items)
-    if column.ndim != 1:
-        raise InputError(f"items: expected one dimension, got an array of shape {column.shape}")
+    column = as_column(items, "items")
+    if column.dtype.kind not in "iubUSO" and len(column):
+        raise InputError(f"items: expected strings, bytes or integers, got an array of {column.dtype}; convert it")
     if column.dtype.kind in "iub":
         return _hash_integers(column)
     if column.dtype.kind == "U":
@@ -166,6 +167,8 @@ def _as_arrow(items: Any) -> Any:
 def _hash_arrow(column: Any) -> NDArray[np.uint64]:
     import pyarrow as pa
 
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
+        raise InputError(f"items: expected one column, got a {type(column).__name__}")
     if column.null_count:
         raise InputError(f"items: {column.null_count} of {len(column)} are null; drop or fill them first")
     if isinstance(column, pa.ChunkedArray):

@@ -48,7 +48,7 @@ class LateArrivals:
             np.concatenate([self.held.explicit_weights(), batch.explicit_weights()]),
         ).sort()
         if len(self.held.ticks) > HELD_LIMIT:
-            self._settle(HELD_LIMIT // 2, config, rows)
+            self._settle(len(self.held.ticks) - HELD_LIMIT // 2, config, rows)
         return int(batch.ticks[0]) if len(batch.ticks) else None
 
     def settle(self, now: int, config: SketchConfig, rows: RowHashes) -> None:

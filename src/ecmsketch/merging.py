@@ -20,7 +20,7 @@ from ecmsketch.hashing import RowHashes, row_hashes
 from ecmsketch.kernels import kernel
 from ecmsketch.sketch import EcmSketch
 from ecmsketch.sorting import sort_by_tick
-from ecmsketch.state import SketchState
+from ecmsketch.state import MAX_LEVELS, SketchState
 
 METHODS = ("n-way", "binary")
 
@@ -45,6 +45,8 @@ def concat(sketches: Iterable[EcmSketch]) -> EcmSketch:
 
 
 def _states(sketches: Iterable[EcmSketch]) -> list[SketchState]:
+    if isinstance(sketches, EcmSketch) or not isinstance(sketches, Iterable):
+        raise MergeError(f"expected a list of EcmSketch objects, got one {type(sketches).__name__}")
     states = []
     for sketch in sketches:
         if not isinstance(sketch, EcmSketch):
@@ -78,12 +80,18 @@ def _merge_once(states: list[SketchState]) -> SketchState:
         result.now = now
     else:
         config = full[0].config
+        levels = 1 + max(state.levels for state in full)
+        if levels > MAX_LEVELS:
+            raise MergeError(
+                f"this would be level {levels} of merging, and {MAX_LEVELS} are allowed: each adds error. "
+                "Merge all sites in one call, and use concat() for consecutive segments of one stream"
+            )
         sources = [buckets for state in full for buckets in _sources(state, now)]
         result = SketchState(
             config,
             now,
             min(state.origin for state in full if state.origin is not None),
-            1 + max(state.levels for state in full),
+            levels,
             _replay(sources, new_counters(config)),
         )
     result.late.counted = sum(state.late.counted for state in states)
@@ -108,6 +116,8 @@ def concat_states(states: list[SketchState]) -> SketchState:
             after.now = before.now
     full = [state for state in segments if not state.is_empty]
     result = segments[-1]
+    result.late.counted = sum(state.late.counted for state in states)
+    result.late.dropped = sum(state.late.dropped for state in states)
     now = result.now
     if not full or now is None:
         return result
@@ -115,12 +125,13 @@ def concat_states(states: list[SketchState]) -> SketchState:
     for state in full:
         if state is not result:
             state.late.settle_all(config, rows)
+    result.late.frontier = max(state.late.frontier for state in full)
+    if sum(state.arrivals for state in full) > MAX_ARRIVALS:
+        raise MergeError("the segments have more than 2**53 arrivals in all, which is more than counters hold")
     result.origin = full[0].origin
     result.levels = max(state.levels for state in full)
     result.counters = _concat_counters([state.counters for state in full], result.counters, result, now)
     result.late.settled = _concat_counters([state.late.settled for state in full], result.late.settled, result, now)
-    result.late.counted = sum(state.late.counted for state in full)
-    result.late.dropped = sum(state.late.dropped for state in full)
     return result
 
 

@@ -107,7 +107,7 @@ class EcmSketch:
 
     @property
     def epsilon(self) -> float:
-        """What point queries hold now, merging included: at most the config's if `merge_depth` foresaw it."""
+        """What point queries hold now, merging included: the config's epsilon after `merge_depth` levels."""
         epsilon_sw = carried_epsilon(self.config.epsilon_sw, self.merge_levels)
         return epsilon_sw + self.config.epsilon_cm + epsilon_sw * self.config.epsilon_cm
 
@@ -159,7 +159,7 @@ class EcmSketch:
         since, until = self._range(last, between)
         state = self._state
         if state.config.model == "count":
-            arrivals = float(max(until, 0) - max(since, 0))
+            arrivals = float(max(until, 0) - max(since, 0))  # the window may reach before the first arrival
             return Estimate(arrivals, arrivals, arrivals, 1.0)
         return answers.total(self._table(since, until))
 
@@ -175,6 +175,8 @@ class EcmSketch:
 
         With model="time" both are asked over the same ticks, up to the later of the two clocks.
         """
+        if not isinstance(other, EcmSketch):
+            raise QueryError(f"inner_product: expected an EcmSketch, got {type(other).__name__}")
         different = self.config.differences(other.config)
         if different:
             raise QueryError(
@@ -260,8 +262,7 @@ class EcmSketch:
         self._after_change()
 
     def _check_room(self, arrivals: int) -> None:
-        seen = 0 if self._state.counters is None else self._state.counters.most_arrivals
-        if seen + arrivals > MAX_ARRIVALS:
+        if self._state.arrivals + arrivals > MAX_ARRIVALS:
             raise InputError(
                 f"weights: {arrivals:,} more arrivals would pass 2**53 in one counter; nothing was counted"
             )
@@ -307,12 +308,15 @@ class EcmSketch:
         if between is not None:
             if last is not None:
                 raise QueryError("range: give last= or between=, not both")
-            since, until = (to_tick(end, unit) for end in between)
+            try:
+                since, until = (to_tick(end, unit) for end in between)
+            except (TypeError, ValueError) as error:
+                raise QueryError(f"between: expected two ticks (from, to), got {between!r}") from error
             if until < since:
                 raise QueryError(f"between: expected (from, to) with from <= to, got ({since}, {until})")
             if since < now - window:
                 raise QueryError(f"between: {since} lies before the window, which begins at {now - window} (now {now})")
-            return since, min(until, now) if until > since else until
+            return min(since, now), min(until, now)
         length = window if last is None else to_span(last, unit)
         if not 0 <= length <= window:
             raise QueryError(f"last: expected 0 to {window} (the window), got {length}")

@@ -8,6 +8,9 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Counters
 from ecmsketch.late import LateArrivals
 
+MAX_LEVELS = 64
+"""Of merging. With errors compounding at each, bounds say nothing long before."""
+
 
 @dataclass
 class SketchState:
@@ -27,6 +30,12 @@ class SketchState:
     def is_empty(self) -> bool:
         """Whether nothing was ever counted."""
         return self.origin is None
+
+    @property
+    def arrivals(self) -> int:
+        """No counter has had more arrivals than this."""
+        parts = (self.counters, self.late.settled)
+        return sum(part.most_arrivals for part in parts if part is not None) + self.late.held.arrivals()
 
     def copy(self, config: SketchConfig | None = None) -> SketchState:
         """An independent copy."""

@@ -39,6 +39,7 @@ from ecmsketch.counters.exponential_histogram.insertion import (
 )
 from ecmsketch.counters.exponential_histogram.layout import Cells, empty_cells
 from ecmsketch.counters.exponential_histogram.reading import history, in_window, read_cells
+from ecmsketch.errors import FormatError
 
 
 class ExponentialHistograms:
@@ -80,6 +81,7 @@ class ExponentialHistograms:
             self.state,
             cells,
             max(since - self.base, 0),
+            max(now - self.config.window - self.base, 0),
             origin - self.base,
             self.k,
             self.config.epsilon_sw,
@@ -118,6 +120,8 @@ class ExponentialHistograms:
     @classmethod
     def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> Self:
         """See `Counters.decode`."""
+        if len(data) < 1 + config.cells:  # before anything is allocated for the cells
+            raise FormatError(f"histograms: {len(data)} bytes cannot hold {config.cells} counters; data is truncated")
         result = cls.new(config)
         result.base = now - config.window - 1
         result.state = decode_cells(data, result.state, config.window, result.k)

@@ -41,8 +41,6 @@ def decode_cells(data: NDArray[np.uint8], empty: Cells, window: int, k: int) -> 
     Trusts nothing, and never allocates more than a multiple of len(data).
     """
     cells = len(empty.arrivals)
-    if len(data) < 1 + cells:
-        raise FormatError(f"histograms: {len(data)} bytes cannot hold {cells} counters; the data is truncated")
     if data[0] > 1:
         raise FormatError(f"histograms: expected 0 or 1 as first byte (frozen part), got {data[0]}")
     problem, cell, used, arrivals, live, frozen = _decode(data, cells, window, k)

@@ -14,17 +14,18 @@ UNKNOWN = -(2**62)
 
 
 @kernel
-def oldest_in_range(state: Cells, cell: Any, since: Any, k: Any) -> Any:
+def oldest_in_range(state: Cells, cell: Any, since: Any, limit: Any, k: Any) -> Any:
     """The bucket that a range starting after `since` begins in: (newer arrivals, size, start, end).
 
-    A bucket starts where the next older one ends; the oldest one stored starts at an UNKNOWN tick.
+    A bucket starts where the next older one ends. If that has expired at `limit`, the start is UNKNOWN: whether
+    it is still stored is chance, and must not change an answer.
     """
     first, past = state.first[cell], state.first[cell] + state.length[cell]
     start = int64(UNKNOWN)
     if state.frozen_offset.shape[0] > 0:
         low, high = state.frozen_offset[cell], state.frozen_offset[cell + 1]
         at = first_after(state.frozen_ends, low, high, since)
-        if at > low:
+        if at > low and state.frozen_ends[at - 1] > limit:
             start = state.frozen_ends[at - 1]
         if at < high:
             newer = state.frozen_tail[at + 1] if at + 1 < high else int64(0)
@@ -33,21 +34,23 @@ def oldest_in_range(state: Cells, cell: Any, since: Any, k: Any) -> Any:
     at = first_after(state.ends, first, past, since)
     if at == past:
         return int64(0), int64(0), start, int64(0)
-    if at > first:
+    if at > first and int64(state.ends[at - 1]) > limit:
         start = int64(state.ends[at - 1])
     newer, size = newest_buckets(state.arrivals[cell], past - at, k)
     return newer, size, start, int64(state.ends[at])
 
 
 @kernel
-def share_after(state: Cells, cell: Any, since: Any, newer: Any, size: Any, start: Any, end: Any, k: Any) -> Any:
+def share_after(
+    state: Cells, cell: Any, since: Any, limit: Any, newer: Any, size: Any, start: Any, end: Any, k: Any
+) -> Any:
     """How much of the straddling bucket lies after `since`, if its arrivals are spread evenly.
 
     If its start is unknown, they are taken to be as dense as the arrivals just after it.
     """
     if start != int64(UNKNOWN):
         return np.float64(end - since) / np.float64(end - start)
-    newer_still, next_size, _, next_end = oldest_in_range(state, cell, end, k)
+    newer_still, next_size, _, next_end = oldest_in_range(state, cell, end, limit, k)
     if next_size == int64(0):
         return 0.5
     span = np.float64(next_end - end) * np.float64(size) / np.float64(newer - newer_still)
@@ -55,14 +58,14 @@ def share_after(state: Cells, cell: Any, since: Any, newer: Any, size: Any, star
 
 
 @kernel
-def read_cells(state: Cells, cells: Any, since: Any, origin: Any, k: Any, epsilon: Any, half: Any) -> Any:
+def read_cells(state: Cells, cells: Any, since: Any, limit: Any, origin: Any, k: Any, epsilon: Any, half: Any) -> Any:
     """Estimate and bounds of each cell over (since, now]. Only the bucket that straddles `since` is unsure."""
     value = np.empty(cells.shape[0], np.float64)
     lower = np.empty(cells.shape[0], np.float64)
     upper = np.empty(cells.shape[0], np.float64)
     for i in range(cells.shape[0]):
         cell = int64(cells[i])
-        newer, size, start, end = oldest_in_range(state, cell, since, k)
+        newer, size, start, end = oldest_in_range(state, cell, since, limit, k)
         if size <= int64(1) or origin > since:
             value[i] = lower[i] = upper[i] = newer + size
             continue
@@ -70,7 +73,7 @@ def read_cells(state: Cells, cells: Any, since: Any, origin: Any, k: Any, epsilo
         if half:
             guess = newer + size / 2.0
         else:
-            guess = least + (most - least) * share_after(state, cell, since, newer, size, start, end, k)
+            guess = least + (most - least) * share_after(state, cell, since, limit, newer, size, start, end, k)
             guess = max(min(guess, least * (1.0 + epsilon)), most * (1.0 - epsilon))
         value[i], lower[i], upper[i] = guess, least, most
     return value, lower, upper
