@@ -62,7 +62,8 @@ def test_the_table_of_the_papers_setting():
     [
         ("epsilon", 0), ("epsilon", 1), ("epsilon", -0.1), ("epsilon", float("nan")), ("epsilon", "0.1"),
         ("epsilon", True), ("epsilon", 1e-9), ("delta", 0), ("delta", 1.5), ("window", 0), ("window", -5),
-        ("window", 2**60), ("window", 10.5), ("window", True), ("epsilon", 1e-17), ("delta", 5e-324), ("window", timedelta(days=1)), ("counter", "xx"), ("model", "both"),
+        ("window", 2**60), ("window", 10.5), ("window", True), ("epsilon", 1e-17), ("delta", 5e-324),
+        ("window", timedelta(days=1)), ("counter", "xx"), ("model", "both"),
         ("optimize_for", "speed"), ("merge_depth", -1), ("merge_depth", 1.5), ("merge_formula", "linear"),
         ("seed", -1), ("seed", 2**64), ("unit", "fortnight"), ("late", "ignore"), ("lateness", 1001),
         ("lateness", -1), ("estimator", "best"),
