@@ -89,7 +89,7 @@ def header(epsilon=0.9, delta=0.5, flags=0, levels=0, now=0, origin=0, counted=0
     return sealed(
         struct.pack("<4sBBH", b"ECMS", 1, 0, 0)
         + struct.pack("<ddqQqHBBBBBBB", epsilon, delta, 50, 0, -1, 0, 0, 0, 0, 0, 0, 1, 0)
-        + struct.pack("<BHqqqQQIQQ", flags, levels, now, origin, -(2**61), counted, dropped, 0, len(counters), 0)
+        + struct.pack("<BHQqqqQQIQQ", flags, levels, 0, now, origin, -(2**61), counted, dropped, 0, len(counters), 0)
         + counters
     )
 

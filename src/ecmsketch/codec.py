@@ -23,7 +23,7 @@ KIND_SKETCH = 0
 
 _ENVELOPE = struct.Struct("<4sBBH")
 _CONFIG = struct.Struct("<ddqQqHBBBBBBB")
-_STATE = struct.Struct("<BHqqqQQIQQ")
+_STATE = struct.Struct("<BHQqqqQQIQQ")
 _CHECKSUM = struct.Struct("<Q")
 _CHECKSUM_SEED = 0
 _HEADER_SIZE = _ENVELOPE.size + _CONFIG.size + _STATE.size
@@ -45,7 +45,7 @@ def encode(state: SketchState) -> bytes:
     )
     held = state.late.held
     header = _STATE.pack(
-        flags, state.levels, now, state.origin or 0, state.late.frontier, state.late.counted, state.late.dropped,
+        flags, state.levels, state.key, now, state.origin or 0, state.late.frontier, state.late.counted, state.late.dropped,
         len(held.ticks), len(counters), len(settled),
     )  # fmt: skip
     columns = (held.ticks, held.items, held.explicit_weights())
@@ -70,7 +70,7 @@ def decode(data: Any) -> SketchState:
     except ConfigError as error:
         raise FormatError(f"config: {error}") from error
     fields = _STATE.unpack_from(body, _ENVELOPE.size + _CONFIG.size)
-    flags, levels, now, origin, frontier, counted, dropped, held_count, counters_size, settled_size = fields
+    flags, levels, key, now, origin, frontier, counted, dropped, held_count, counters_size, settled_size = fields
     held_size = 24 * held_count
     if _HEADER_SIZE + counters_size + settled_size + held_size != len(body):
         raise FormatError(
@@ -86,11 +86,13 @@ def decode(data: Any) -> SketchState:
     counters, settled, held = np.split(sections, [counters_size, counters_size + settled_size])
     return SketchState(
         config,
+        key,
         now if flags & _HAS_CLOCK else None,
         origin if flags & _HAS_ORIGIN else None,
         levels,
         _decode_counters(counters, bool(flags & _HAS_COUNTERS), config, now),
         LateArrivals(
+            0,
             _decode_held(held, held_count, now),
             _decode_counters(settled, bool(flags & _HAS_SETTLED), config, now),
             frontier,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecmsketch.batches import Batch
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters import Buckets, Counters, new_counters
+from ecmsketch.counters import Counters, new_counters
 from ecmsketch.hashing import RowHashes, cells_of
 from ecmsketch.ticks import MIN_TICK
 
@@ -30,6 +30,8 @@ def _nothing() -> Batch:
 class LateArrivals:
     """What came late: held, settled, and how many were counted and dropped."""
 
+    key: int = 0
+    """As in `Counters.new`, for the counters of late arrivals."""
     held: Batch = field(default_factory=_nothing)
     settled: Counters | None = None
     frontier: int = MIN_TICK
@@ -69,7 +71,7 @@ class LateArrivals:
         self.held = self.held.select(slice(count, None))
         self.frontier = int(newest)
         if self.settled is None:
-            self.settled = new_counters(config)
+            self.settled = new_counters(config, self.key)
         self.settled.add(cells_of(batch.items, rows), batch.ticks, batch.weights, int(batch.ticks[0]), self.frontier)
 
     def held_by_cell(self, since: int, rows: RowHashes) -> NDArray[np.float64] | None:
@@ -82,20 +84,10 @@ class LateArrivals:
         counts = np.bincount(cells.ravel(), weights.ravel(), minlength=len(rows.low) * rows.width)
         return counts.astype(np.float64)
 
-    def held_buckets(self, rows: RowHashes) -> Buckets:
-        """What is held, as exact buckets for merging."""
-        cells = cells_of(self.held.items, rows)
-        order = np.argsort(cells.ravel(), kind="stable")
-        offset = np.zeros(len(rows.low) * rows.width + 1, np.int64)
-        np.cumsum(np.bincount(cells.ravel(), minlength=len(offset) - 1), out=offset[1:])
-        ticks = np.broadcast_to(self.held.ticks, cells.shape).ravel()[order]
-        sizes = np.broadcast_to(self.held.explicit_weights(), cells.shape).ravel()[order]
-        return Buckets(offset, ticks, ticks, sizes)
-
     def copy(self, config: SketchConfig | None = None) -> LateArrivals:
         """An independent copy (held arrays are never changed in place)."""
         settled = None if self.settled is None else self.settled.copy(config)
-        return LateArrivals(self.held, settled, self.frontier, self.counted, self.dropped)
+        return LateArrivals(self.key, self.held, settled, self.frontier, self.counted, self.dropped)
 
     @property
     def nbytes(self) -> int:

@@ -1,25 +1,19 @@
 """Sketches of many sites into one (`merge`), and segments of one stream one after the other (`concat`).
 
-Merging works on buckets, never on events. A bucket's arrivals lie somewhere between its start and its end;
-half of them are replayed at each (paper section 5.1). That displaces a range's count by epsilon_sw at most,
-and the displacement of every level of merging compounds: the result carries the number of levels.
+Merging works on buckets, never on events (counters/replay.py). It displaces a range's count by epsilon_sw at
+most, and the displacement of every level of merging compounds: the result carries the number of levels.
+Randomized waves merge without loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
 
-import numpy as np
-from numba import int64
-
-from ecmsketch.counters import MAX_ARRIVALS, Buckets, Counters, kind_of, new_counters
+from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of, new_counters
 from ecmsketch.errors import MergeError
-from ecmsketch.hashing import RowHashes, row_hashes
-from ecmsketch.kernels import kernel
+from ecmsketch.hashing import row_hashes
 from ecmsketch.sketch import EcmSketch
-from ecmsketch.sorting import sort_by_tick
 from ecmsketch.state import MAX_LEVELS, SketchState
 
 METHODS = ("n-way", "binary")
@@ -80,20 +74,14 @@ def _merge_once(states: list[SketchState]) -> SketchState:
         result.now = now
     else:
         config = full[0].config
-        levels = 1 + max(state.levels for state in full)
+        levels = max(state.levels for state in full) + (0 if kind_of(config).lossless else 1)
         if levels > MAX_LEVELS:
             raise MergeError(
                 f"this would be level {levels} of merging, and {MAX_LEVELS} are allowed: each adds error. "
                 "Merge all sites in one call, and use concat() for consecutive segments of one stream"
             )
-        sources = [buckets for state in full for buckets in _sources(state, now)]
-        result = SketchState(
-            config,
-            now,
-            min(state.origin for state in full if state.origin is not None),
-            levels,
-            _replay(sources, new_counters(config)),
-        )
+        parts, origins = _parts(full)
+        result = SketchState(config, full[0].key, now, min(origins), levels, kind_of(config).merge(parts, origins, now))
     result.late.counted = sum(state.late.counted for state in states)
     result.late.dropped = sum(state.late.dropped for state in states)
     return result
@@ -121,10 +109,9 @@ def concat_states(states: list[SketchState]) -> SketchState:
     now = result.now
     if not full or now is None:
         return result
-    config, rows = result.config, _rows(result)
     for state in full:
         if state is not result:
-            state.late.settle_all(config, rows)
+            _settle_late(state)
     result.late.frontier = max(state.late.frontier for state in full)
     if sum(state.arrivals for state in full) > MAX_ARRIVALS:
         raise MergeError("the segments have more than 2**53 arrivals in all, which is more than counters hold")
@@ -141,7 +128,7 @@ def _concat_counters(
     older = [part for part in parts if part is not None and part is not last]
     if not older:
         return last
-    live = new_counters(result.config) if last is None else last
+    live = new_counters(result.config, result.key) if last is None else last
     return kind_of(result.config).concat([*older, live], now)
 
 
@@ -168,62 +155,20 @@ def _require_compatible(states: list[SketchState], done: str) -> None:
             )
 
 
-def _rows(state: SketchState) -> RowHashes:
-    return row_hashes(state.config.seed, state.config.depth, state.config.width)
+def _settle_late(state: SketchState) -> None:
+    config = state.config
+    state.late.settle_all(config, row_hashes(config.seed, config.depth, config.width))
 
 
-def _sources(state: SketchState, now: int) -> Iterator[Buckets]:
-    """All the buckets of one sketch that are inside the window at `now`."""
-    assert state.origin is not None
-    for counters in (state.counters, state.late.settled):
-        if counters is not None:
-            yield counters.buckets(now, state.origin)
-    if len(state.late.held.ticks):
-        yield state.late.held_buckets(_rows(state))
-
-
-def _replay(sources: list[Buckets], empty: Counters) -> Counters:
-    bases = np.cumsum([0, *(len(source.end) for source in sources)])
-    offsets = np.stack([source.offset + base for source, base in zip(sources, bases[:-1], strict=True)])
-    start, end, size = (
-        np.concatenate([getattr(source, name) for source in sources]) for name in ("start", "end", "size")
-    )
-    if float(size.sum(dtype=np.float64)) > MAX_ARRIVALS:
-        raise MergeError("the sketches have more than 2**53 arrivals in all, which is more than counters hold")
-    cells, ticks, weights = _points(offsets, start, end, size)
-    if len(ticks):
-        empty.add(cells, ticks, weights, int(ticks.min()), int(ticks.max()))
-    return empty
-
-
-@kernel
-def _points(offsets: Any, start: Any, end: Any, size: Any) -> Any:
-    """Every bucket as two points in time, each cell's points in order: (cells, ticks, weights)."""
-    sources, cells = offsets.shape[0], offsets.shape[1] - 1
-    cell_of = np.empty((1, 2 * end.shape[0]), np.uint32)
-    ticks = np.empty(2 * end.shape[0], np.int64)
-    weights = np.empty(2 * end.shape[0], np.int64)
-    filled = int64(0)
-    for cell in range(cells):
-        begin = filled
-        for source in range(sources):
-            mine = filled
-            for i in range(offsets[source, cell], offsets[source, cell + 1]):
-                at_start = size[i] >> int64(1)
-                filled = _put_point(ticks, weights, mine, filled, start[i], at_start)
-                filled = _put_point(ticks, weights, mine, filled, end[i], size[i] - at_start)
-        sort_by_tick(ticks[begin:filled], weights[begin:filled])
-        cell_of[0, begin:filled] = cell
-    return cell_of[:, :filled].copy(), ticks[:filled].copy(), weights[:filled].copy()
-
-
-@kernel
-def _put_point(ticks: Any, weights: Any, first: Any, filled: Any, tick: Any, weight: Any) -> Any:
-    """Append a point, or add to the last one if it lies on the same tick; returns the new length."""
-    if weight == int64(0):
-        return filled
-    if filled > first and ticks[filled - 1] == tick:
-        weights[filled - 1] += weight
-        return filled
-    ticks[filled], weights[filled] = tick, weight
-    return filled + int64(1)
+def _parts(states: list[SketchState]) -> tuple[list[Counters], list[int]]:
+    """All the counters of some sketches, each with its stream's first tick."""
+    parts, origins = [], []
+    for state in states:
+        if len(state.late.held.ticks):
+            state = state.copy()
+            _settle_late(state)
+        for counters in (state.counters, state.late.settled):
+            if counters is not None and state.origin is not None:
+                parts.append(counters)
+                origins.append(state.origin)
+    return parts, origins

@@ -249,7 +249,7 @@ class EcmSketch:
         state = self._state
         oldest = int(batch.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
         if state.counters is None:
-            state.counters = new_counters(state.config)
+            state.counters = new_counters(state.config, state.key)
         cells = np.empty((self.config.depth, min(self._block, len(batch.ticks))), np.uint32)
         for begin in range(0, len(batch.ticks), self._block):
             block = batch.select(slice(begin, begin + self._block))

@@ -17,6 +17,8 @@ class SketchState:
     """A sketch without its manners."""
 
     config: SketchConfig
+    key: int = 0
+    """What tells this stream's random draws from others'; zero where nothing is drawn."""
     now: int | None = None
     """The clock: the newest tick seen or advanced to."""
     origin: int | None = None
@@ -25,6 +27,9 @@ class SketchState:
     """Levels of merging behind this sketch: each displaced arrivals by epsilon_sw of a range's count at most."""
     counters: Counters | None = None
     late: LateArrivals = field(default_factory=LateArrivals)
+
+    def __post_init__(self) -> None:
+        self.late.key = ~self.key & (2**64 - 1)
 
     @property
     def is_empty(self) -> bool:
@@ -40,4 +45,6 @@ class SketchState:
     def copy(self, config: SketchConfig | None = None) -> SketchState:
         """An independent copy."""
         counters = None if self.counters is None else self.counters.copy(config)
-        return SketchState(config or self.config, self.now, self.origin, self.levels, counters, self.late.copy(config))
+        return SketchState(
+            config or self.config, self.key, self.now, self.origin, self.levels, counters, self.late.copy(config)
+        )

@@ -67,7 +67,7 @@ class TestCounters:
         ticks, weights, exact_ticks, exact_weights = in_model(data.draw(streams(WINDOW)), model)
         now = int(ticks[-1]) + (idle if model == "time" else 0)
         for estimator in ("interpolate", "half"):
-            counters = fill(new_counters(config_for(kind, model, epsilon, estimator=estimator)), ticks, weights)
+            counters = fill(new_counters(config_for(kind, model, epsilon, estimator=estimator), 1), ticks, weights)
             for since in starts(now, exact_ticks, model):
                 exact = counts_after(exact_ticks, exact_weights, since)
                 value, lower, upper = (
@@ -83,7 +83,7 @@ class TestCounters:
         ticks, weights, _, _ = in_model(data.draw(streams(WINDOW)), model)
         rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
         config = config_for(kind, model, epsilon)
-        whole, pieces = fill(new_counters(config), ticks, weights), new_counters(config)
+        whole, pieces = fill(new_counters(config, 1), ticks, weights), new_counters(config, 1)
         for piece in cuts(len(ticks), data.draw(st.integers(1, 40)), rng):
             fill(pieces, ticks[piece], None if weights is None else weights[piece])
         assert pieces.encode(int(ticks[-1])) == whole.encode(int(ticks[-1]))
@@ -96,7 +96,7 @@ class TestCounters:
             return
         config = config_for(kind, model, epsilon)
         before, after = slice(0, half), slice(half, None)
-        kept = fill(new_counters(config), ticks[before], None if weights is None else weights[before])
+        kept = fill(new_counters(config, 1), ticks[before], None if weights is None else weights[before])
         now = int(ticks[half - 1])
         restored = type(kept).decode(np.frombuffer(kept.encode(now), np.uint8), config, now)
         for counters in (kept, restored):
@@ -110,7 +110,7 @@ class TestCounters:
         rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
         config = config_for(kind, model, epsilon)
         segments = [
-            fill(new_counters(config), ticks[piece], None if weights is None else weights[piece])
+            fill(new_counters(config, 1), ticks[piece], None if weights is None else weights[piece])
             for piece in cuts(len(ticks), pieces, rng)
         ]
         now = int(ticks[-1])
@@ -127,7 +127,7 @@ class TestCounters:
     def test_buckets_describe_the_window_and_lie_in_order(self, kind, model, data, epsilon):
         ticks, weights, exact_ticks, exact_weights = in_model(data.draw(streams(WINDOW)), model)
         now = int(ticks[-1])
-        counters = fill(new_counters(config_for(kind, model, epsilon)), ticks, weights)
+        counters = fill(new_counters(config_for(kind, model, epsilon), 1), ticks, weights)
         buckets = counters.buckets(now, origin_of(ticks, model))
         assert (buckets.offset[2:] == buckets.offset[2]).all()
         assert (buckets.end > now - WINDOW).all()
@@ -136,10 +136,10 @@ class TestCounters:
         assert buckets.size.sum() >= counts_after(exact_ticks, exact_weights, now - WINDOW)
 
     def test_a_cell_without_arrivals_holds_nothing(self, kind, model):
-        counters = fill(new_counters(config_for(kind, model, 0.1)), np.array([5]), None)
+        counters = fill(new_counters(config_for(kind, model, 0.1), 1), np.array([5]), None)
         assert counters.read(np.array([0], np.uint32), -400, 5, 5).upper[0] == 0
 
     def test_a_cell_idle_for_a_window_holds_nothing(self, kind, model):
-        counters = fill(new_counters(config_for(kind, model, 0.1)), np.arange(1, 101), None)
+        counters = fill(new_counters(config_for(kind, model, 0.1), 1), np.arange(1, 101), None)
         reading = counters.read(np.array([1], np.uint32), 600 - WINDOW, 600, 1)
         assert (reading.value[0], reading.upper[0]) == (0, 0)

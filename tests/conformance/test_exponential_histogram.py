@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms
-from ecmsketch.counters.exponential_histogram.reading import history
 from oracles import TextbookHistogram
 from streams import streams, ticks_of
 
@@ -25,9 +24,9 @@ def fill(counters, ticks, weights=None, cell=0):
 
 
 def stored(counters, cell=0):
-    offset, end, size = history(counters.state, counters.base, counters.k)
+    offset, end, size = counters.live_history()
     mine = slice(offset[cell], offset[cell + 1])
-    return list(zip(end[mine].tolist(), size[mine].tolist(), strict=True))
+    return list(zip((end[mine] + counters.base).tolist(), size[mine].tolist(), strict=True))
 
 
 @given(stream=streams(1000, most=2000, weighted=False), epsilon=EPSILONS, batch=st.sampled_from([1, 2, 3, 7, 64, 5000]))

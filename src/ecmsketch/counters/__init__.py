@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters.contract import MAX_ARRIVALS, Buckets, Counters, Reading
+from ecmsketch.counters.contract import MAX_ARRIVALS, Counters, Reading
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms
 
-__all__ = ["MAX_ARRIVALS", "Buckets", "Counters", "Reading", "kind_of", "new_counters"]
+__all__ = ["MAX_ARRIVALS", "Counters", "Reading", "kind_of", "new_counters"]
 
 _KINDS: dict[str, type[Counters]] = {"eh": ExponentialHistograms}
 
@@ -16,6 +16,6 @@ def kind_of(config: SketchConfig) -> type[Counters]:
     return _KINDS[config.counter]
 
 
-def new_counters(config: SketchConfig) -> Counters:
-    """Empty counters for a config."""
-    return kind_of(config).new(config)
+def new_counters(config: SketchConfig, key: int) -> Counters:
+    """Empty counters for a config; `key` as in `Counters.new`."""
+    return kind_of(config).new(config, key)

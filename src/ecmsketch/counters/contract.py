@@ -1,11 +1,12 @@
 """What a window counter must be able to do. A sketch holds one array of them, a counter per cell.
 
-A new kind of counter is one new file that fulfils `Counters`.
+A new kind of counter is one new file that fulfils `Counters`; one that keeps its arrivals in buckets inherits
+most of it from `BucketCounters` (buckets.py).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,31 +20,25 @@ MAX_ARRIVALS = 2**53
 
 
 class Reading(NamedTuple):
-    """What some cells hold over a range: an estimate, and bounds that the truth never leaves."""
+    """What some cells hold over a range: an estimate, and bounds of the truth.
+
+    Bounds of buckets always hold; those of a randomized wave but for the config's delta_sw.
+    """
 
     value: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
 
-class Buckets(NamedTuple):
-    """Arrivals as merging sees them: cell c has buckets offset[c] .. offset[c+1]-1, oldest first.
-
-    A bucket says that `size` arrivals lie in [start, end], the newest of them at `end`.
-    """
-
-    offset: Ints
-    start: Ints
-    end: Ints
-    size: Ints
-
-
 class Counters(Protocol):
     """An array of sliding-window counters. Ticks never go backwards; `origin` is the stream's first tick."""
 
+    lossless: ClassVar[bool]
+    """Whether merging adds no error."""
+
     @classmethod
-    def new(cls, config: SketchConfig) -> Self:
-        """Empty counters."""
+    def new(cls, config: SketchConfig, key: int) -> Self:
+        """Empty counters. `key` tells the random draws of one stream from those of others."""
 
     def add(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, oldest: int, now: int) -> None:
         """Count arrivals: event i goes to cells[:, i]. Each cell's ticks are in order, within oldest .. now.
@@ -54,8 +49,9 @@ class Counters(Protocol):
     def read(self, cells: NDArray[np.uint32], since: int, now: int, origin: int) -> Reading:
         """Arrivals in (since, now] of some cells; `since` is not before now - window."""
 
-    def buckets(self, now: int, origin: int) -> Buckets:
-        """Everything inside the window at `now`, for merging."""
+    @classmethod
+    def merge(cls, parts: list[Self], origins: list[int], now: int) -> Self:
+        """The union of several streams, as far as it is inside the window at `now`."""
 
     @classmethod
     def concat(cls, segments: list[Self], now: int) -> Self:
@@ -76,7 +72,7 @@ class Counters(Protocol):
 
     @property
     def most_arrivals(self) -> int:
-        """Arrivals that the fullest counter has ever seen; callers keep it to MAX_ARRIVALS."""
+        """Arrivals that the fullest counter has ever seen, or more; callers keep it to MAX_ARRIVALS."""
 
     @property
     def nbytes(self) -> int:
@@ -84,4 +80,4 @@ class Counters(Protocol):
 
     @property
     def bucket_count(self) -> int:
-        """Buckets (or entries) stored in all cells."""
+        """Buckets (or sampled arrivals) stored in all cells."""

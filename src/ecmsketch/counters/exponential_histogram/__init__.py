@@ -12,8 +12,6 @@ Three facts carry this file:
   what single arrivals would give.
 - Expiry never changes the layout. Buckets that left the window are forgotten lazily from the old end,
   so the state depends on the arrivals only.
-
-Concatenated segments lie below this live part as frozen buckets with explicit counts (freezing.py).
 """
 
 from __future__ import annotations
@@ -25,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters.contract import Buckets, Ints, Reading
-from ecmsketch.counters.exponential_histogram.bytes import decode_cells, encode_cells
-from ecmsketch.counters.exponential_histogram.freezing import chain, freeze, frozen_history
+from ecmsketch.counters.buckets import BucketCounters
+from ecmsketch.counters.contract import Ints
 from ecmsketch.counters.exponential_histogram.insertion import (
     count,
     count_weighted,
@@ -38,34 +35,38 @@ from ecmsketch.counters.exponential_histogram.insertion import (
     repack,
 )
 from ecmsketch.counters.exponential_histogram.layout import Cells, empty_cells
-from ecmsketch.counters.exponential_histogram.reading import history, in_window, read_cells
-from ecmsketch.errors import FormatError
+from ecmsketch.counters.exponential_histogram.reading import bucket_counts, history, straddling
+from ecmsketch.counters.frozen import History
+from ecmsketch.counters.offsets import moved, offset_type
+from ecmsketch.counters.straddling import Straddling
 
 
-class ExponentialHistograms:
-    """An array of exponential histograms; fulfils `Counters`."""
+class ExponentialHistograms(BucketCounters):
+    """An array of exponential histograms."""
 
     def __init__(self, config: SketchConfig) -> None:
-        self.config = config
+        super().__init__(config)
         self.k = ceil(1 / config.epsilon_sw)
-        self.base = 0
-        self.state = empty_cells(config.cells, np.uint32 if config.tick_bytes == 4 else np.int64)
+        self.state = empty_cells(config.cells, offset_type(config))
 
-    @classmethod
-    def new(cls, config: SketchConfig) -> Self:
-        """See `Counters.new`."""
-        return cls(config)
+    @property
+    def arrivals(self) -> Ints:
+        """See `BucketCounters.arrivals`."""
+        return self.state.arrivals
 
-    def add(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, oldest: int, now: int) -> None:
-        """See `Counters.add`. O(1) per event and row, plus O(k log batch) per touched cell."""
-        self._move_base(oldest, now)
+    @property
+    def live_count(self) -> int:
+        """See `BucketCounters.live_count`."""
+        return int(self.state.length.sum())
+
+    def insert(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, now: int) -> None:
+        """See `BucketCounters.insert`. O(1) per event and row, plus O(k log batch) per touched cell."""
         arrivals = np.zeros(self.config.cells, np.int64)
         if weights is None:
             count(cells, arrivals)
         else:
             count_weighted(cells, weights, arrivals)
-        limit = now - self.config.window - self.base
-        room, fits = needed(self.state, arrivals, self.k, limit)
+        room, fits = needed(self.state, arrivals, self.k, now - self.config.window - self.base)
         if not fits:
             self.state = repack(self.state, room)
         layout = lay_out(self.state, arrivals, self.k)
@@ -75,100 +76,34 @@ class ExponentialHistograms:
             spread = int(self.config.model == "count")
             pick_weighted(self.state.ends, layout, cells, ticks, weights, spread, self.base, self.k)
 
-    def read(self, cells: NDArray[np.uint32], since: int, now: int, origin: int) -> Reading:
-        """See `Counters.read`. O(log buckets) per cell."""
-        value, lower, upper = read_cells(
-            self.state,
-            cells,
-            max(since - self.base, 0),
-            max(now - self.config.window - self.base, 0),
-            origin - self.base,
-            self.k,
-            self.config.epsilon_sw,
-            self.config.estimator == "half",
-        )
-        return Reading(value, lower, upper)
+    def straddling(self, cells: NDArray[np.uint32], since: Ints, limit: int) -> Straddling:
+        """See `BucketCounters.straddling`. O(log buckets) per cell."""
+        return straddling(self.state, cells, since, limit, self.k)
 
-    def buckets(self, now: int, origin: int) -> Buckets:
-        """See `Counters.buckets`."""
-        limit = now - self.config.window - self.base
-        offset, end, size = history(self.state, 0, self.k)
-        offset, start, end, size = in_window(offset, end, size, limit, origin - self.base)
-        return Buckets(offset, start + self.base, end + self.base, size)
+    def live_history(self) -> History:
+        """See `BucketCounters.live_history`."""
+        offset, end, size = history(self.state, self.k)
+        return History(offset, end, size)
 
-    @classmethod
-    def concat(cls, segments: list[Self], now: int) -> Self:
-        """See `Counters.concat`. The last segment stays live; all before it are frozen under it.
+    def restore(self, arrivals: Ints, offset: Ints, end: Ints) -> None:
+        """See `BucketCounters.restore`."""
+        ends = end.astype(self.state.ends.dtype)
+        self.state = Cells(ends, offset, offset[:-1].copy(), np.diff(offset), arrivals)
 
-        Frozen neighbours are joined as far as invariant 1 of the paper allows, given everything newer.
-        """
-        result = segments[-1].copy()
-        oldest = max(now - result.config.window - 1, min(segment.base for segment in segments))
-        result._rebase(oldest if result._is_empty else min(result.base, oldest))
-        histories = [history(segment.state, segment.base - result.base, segment.k) for segment in segments[:-1]]
-        own = frozen_history(result.state)
-        offset, end, size = chain([*histories, own], result.config.cells)
-        limit = now - result.config.window - result.base
-        frozen = freeze(result.state.arrivals, offset, end, size, limit, result.config.epsilon_sw)
-        result.state = result.state._replace(frozen_ends=frozen[0], frozen_tail=frozen[1], frozen_offset=frozen[2])
-        return result
+    def most_buckets(self, arrivals: Ints) -> Ints:
+        """See `BucketCounters.most_buckets`."""
+        counts: Ints = bucket_counts(arrivals, self.k)
+        return counts
 
-    def encode(self, now: int) -> bytes:
-        """See `Counters.encode`."""
-        return encode_cells(self.state, now - self.base, self.config.window, self.k)
+    def move_live(self, shift: int) -> None:
+        """See `BucketCounters.move_live`."""
+        self.state = self.state._replace(ends=moved(self.state.ends, shift))
 
-    @classmethod
-    def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> Self:
-        """See `Counters.decode`."""
-        if len(data) < 1 + config.cells:  # before anything is allocated for the cells
-            raise FormatError(f"histograms: {len(data)} bytes cannot hold {config.cells} counters; data is truncated")
-        result = cls.new(config)
-        result.base = now - config.window - 1
-        result.state = decode_cells(data, result.state, config.window, result.k)
-        return result
-
-    def shift(self, ticks: int) -> None:
-        """See `Counters.shift`."""
-        self.base += ticks
-
-    def copy(self, config: SketchConfig | None = None) -> Self:
-        """See `Counters.copy`."""
-        other = type(self)(config or self.config)
-        other.base = self.base
+    def copy_live(self, other: Self) -> None:
+        """See `BucketCounters.copy_live`."""
         other.state = Cells(*(array.copy() for array in self.state))
-        return other
 
     @property
-    def most_arrivals(self) -> int:
-        """See `Counters.most_arrivals`."""
-        frozen = self.state.frozen_tail.max(initial=0)
-        return int(self.state.arrivals.max(initial=0)) + int(frozen)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held by the state's arrays."""
+    def live_nbytes(self) -> int:
+        """See `BucketCounters.live_nbytes`."""
         return sum(array.nbytes for array in self.state)
-
-    @property
-    def bucket_count(self) -> int:
-        """Buckets stored in all cells."""
-        return int(self.state.length.sum()) + len(self.state.frozen_ends)
-
-    @property
-    def _is_empty(self) -> bool:
-        return not self.state.arrivals.any() and not len(self.state.frozen_ends)
-
-    def _move_base(self, oldest: int, now: int) -> None:
-        """Keep every tick that can still matter within the offsets' range."""
-        if self._is_empty:
-            self.base = max(oldest - 1, now - self.config.window - 1)
-        elif self.config.tick_bytes == 4 and now - self.base > np.iinfo(np.uint32).max:
-            self._rebase(now - self.config.window - 1)
-
-    def _rebase(self, base: int) -> None:
-        shift = base - self.base
-        self.base = base
-        if shift:
-            ends = np.maximum(self.state.ends.astype(np.int64) - shift, 0).astype(self.state.ends.dtype)
-            frozen = np.maximum(self.state.frozen_ends - shift, 0)
-            self.state = self.state._replace(ends=ends, frozen_ends=frozen)

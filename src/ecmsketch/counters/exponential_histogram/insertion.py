@@ -72,10 +72,7 @@ def repack(state: Cells, needed: Any) -> Cells:
     for cell in range(cells):
         for i in range(state.length[cell]):
             ends[first[cell] + i] = state.ends[state.first[cell] + i]
-    return Cells(
-        ends, offset, first, state.length, state.arrivals,
-        state.frozen_ends, state.frozen_tail, state.frozen_offset,
-    )  # fmt: skip
+    return Cells(ends, offset, first, state.length, state.arrivals)
 
 
 @kernel

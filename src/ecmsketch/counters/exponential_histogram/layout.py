@@ -13,11 +13,10 @@ from ecmsketch.kernels import kernel
 
 
 class Cells(NamedTuple):
-    """State as a few arrays. Ticks are offsets from `base`, an offset of 0 or less meaning "long expired".
+    """State as a few arrays; ticks are offsets from a base.
 
-    Live buckets of cell c end at ends[first[c] : first[c] + length[c]], oldest first, in a segment of the
-    arena that spans offset[c] .. offset[c+1]. Frozen ones, older than all live ones, end at
-    frozen_ends[frozen_offset[c] : frozen_offset[c+1]]; frozen_tail counts a bucket and all newer frozen ones.
+    Buckets of cell c end at ends[first[c] : first[c] + length[c]], oldest first, in a segment of the arena that
+    spans offset[c] .. offset[c+1].
     """
 
     ends: NDArray[Any]
@@ -25,16 +24,12 @@ class Cells(NamedTuple):
     first: Ints
     length: Ints
     arrivals: Ints
-    frozen_ends: Ints
-    frozen_tail: Ints
-    frozen_offset: Ints
 
 
 def empty_cells(cells: int, dtype: type) -> Cells:
     """Cells without arrivals; ticks will be kept as `dtype`."""
     zeros = np.zeros(cells, np.int64)
-    none = np.empty(0, np.int64)
-    return Cells(np.empty(0, dtype), np.zeros(cells + 1, np.int64), zeros, zeros.copy(), zeros.copy(), none, none, none)
+    return Cells(np.empty(0, dtype), np.zeros(cells + 1, np.int64), zeros, zeros.copy(), zeros.copy())
 
 
 @kernel
@@ -87,15 +82,3 @@ def newest_buckets(arrivals: Any, buckets: Any, k: Any) -> Any:
         arrived = (arrived - count) >> int64(1)
         minimum = (k + int64(1)) >> int64(1)
         level += int64(1)
-
-
-@kernel
-def first_after(ends: Any, low: Any, high: Any, since: Any) -> Any:
-    """The first position in [low, high) whose end lies after `since`."""
-    while low < high:
-        middle = (low + high) >> int64(1)
-        if int64(ends[middle]) > since:
-            high = middle
-        else:
-            low = middle + int64(1)
-    return low

@@ -1,7 +1,7 @@
-"""Exponential histograms as bytes: one delta-coded tick per bucket (docs/format.md, section "Histograms").
+"""Buckets as bytes: one delta-coded tick per bucket (docs/format.md, section "Buckets").
 
-Sizes need no bytes, since the number of arrivals decides them. What has left the window is not written, so
-equal streams give equal bytes whatever was lazily forgotten when.
+Sizes of live buckets need no bytes, since the number of arrivals decides them. What has left the window is not
+written, so equal streams give equal bytes whatever was lazily forgotten when.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 from numba import int64
 from numpy.typing import NDArray
 
-from ecmsketch.counters.contract import MAX_ARRIVALS
-from ecmsketch.counters.exponential_histogram.layout import Cells, bucket_count, first_after
-from ecmsketch.counters.exponential_histogram.reading import history
+from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
+from ecmsketch.counters.frozen import Frozen, History, nothing_frozen
+from ecmsketch.counters.straddling import first_after
 from ecmsketch.errors import FormatError
 from ecmsketch.kernels import kernel
 from ecmsketch.varint import MAX_BYTES, get_varint, put_varint
@@ -22,74 +22,72 @@ from ecmsketch.varint import MAX_BYTES, get_varint, put_varint
 _PROBLEMS = {
     1: "a number is cut off or longer than 63 bits",
     2: "a counter has more arrivals than 2**53",
-    3: "a counter has more buckets than its arrivals allow",
-    4: "a bucket lies before the window",
-    5: "a frozen bucket is empty",
+    3: "a bucket lies before the window",
+    4: "a frozen bucket is empty",
 }
 
 
-def encode_cells(state: Cells, now: int, window: int, k: int) -> bytes:
-    """The state at `now`, an offset from the state's base."""
-    offset, end, size = history(state, 0, k)
-    out = np.empty((len(state.arrivals) * 3 + len(end) * 2) * MAX_BYTES + 1, np.uint8)
-    return out[: _encode(state.arrivals, state.length, offset, end, size, now, now - window, out)].tobytes()
+def encode_buckets(arrivals: Ints, live: History, frozen: History, now: int, limit: int) -> bytes:
+    """Arrivals per cell, and the buckets that end after `limit`; ticks are offsets from any base."""
+    out = np.empty((len(arrivals) * 3 + (len(live.end) + len(frozen.end)) * 2) * MAX_BYTES + 1, np.uint8)
+    return out[: _encode(arrivals, live, frozen, now, limit, out)].tobytes()
 
 
-def decode_cells(data: NDArray[np.uint8], empty: Cells, window: int, k: int) -> Cells:
-    """What `encode_cells` wrote, with `now` at the offset window + 1.
+def decode_buckets(data: NDArray[np.uint8], cells: int, window: int) -> tuple[Ints, History, Frozen]:
+    """What `encode_buckets` wrote, with `now` at the offset window + 1; sizes of live buckets are left at zero.
 
     Trusts nothing, and never allocates more than a multiple of len(data).
     """
-    cells = len(empty.arrivals)
+    if len(data) < 1 + cells:
+        raise FormatError(f"counters: {len(data)} bytes cannot hold {cells} counters; the data is truncated")
     if data[0] > 1:
-        raise FormatError(f"histograms: expected 0 or 1 as first byte (frozen part), got {data[0]}")
-    problem, cell, used, arrivals, live, frozen = _decode(data, cells, window, k)
+        raise FormatError(f"counters: expected 0 or 1 as first byte (frozen part), got {data[0]}")
+    problem, cell, used, arrivals, live, frozen = _decode(data, cells, window)
     if problem:
-        raise FormatError(f"histograms: {_PROBLEMS[problem]} (counter {cell})")
+        raise FormatError(f"counters: {_PROBLEMS[problem]} (counter {cell})")
     if used != len(data):
-        raise FormatError(f"histograms: {len(data) - used} bytes too many after the last counter")
+        raise FormatError(f"counters: {len(data) - used} bytes too many after the last counter")
     offset, ends = live
+    ends = ends[: offset[-1]].copy()
     frozen_offset, frozen_ends, frozen_tail = frozen
-    return Cells(
-        ends[: offset[-1]].astype(empty.ends.dtype), offset, offset[:-1].copy(), np.diff(offset), arrivals,
-        frozen_ends[: frozen_offset[-1]].copy(), frozen_tail[: frozen_offset[-1]].copy(),
-        frozen_offset if frozen_offset[-1] else empty.frozen_offset,
-    )  # fmt: skip
+    count = frozen_offset[-1]
+    below = Frozen(frozen_offset, frozen_ends[:count].copy(), frozen_tail[:count].copy())
+    return arrivals, History(offset, ends, np.zeros(len(ends), np.int64)), below if count else nothing_frozen()
 
 
 @kernel
-def _encode(arrivals: Any, length: Any, offset: Any, end: Any, size: Any, now: Any, limit: Any, out: Any) -> Any:
+def _encode(arrivals: Any, live: Any, frozen: Any, now: Any, limit: Any, out: Any) -> Any:
     """Write every cell's live buckets, then its frozen ones if any cell has some; returns the bytes written."""
-    cells = arrivals.shape[0]
     has_frozen = False
-    for cell in range(cells):
-        newest = offset[cell + 1] - length[cell] - int64(1)
-        has_frozen = has_frozen or (newest >= offset[cell] and end[newest] > limit)
+    for i in range(frozen.end.shape[0]):
+        has_frozen = has_frozen or frozen.end[i] > limit
     out[0] = 1 if has_frozen else 0
     at = int64(1)
-    for cell in range(cells):
+    for cell in range(arrivals.shape[0]):
         newer = now
-        first, past = offset[cell + 1] - length[cell], offset[cell + 1]
         at = put_varint(out, at, arrivals[cell])
         if arrivals[cell] > int64(0):
-            live = past - first_after(end, first, past, limit)
-            at = put_varint(out, at, live)
-            for back in range(live):
-                at = put_varint(out, at, newer - end[past - int64(1) - back])
-                newer = end[past - int64(1) - back]
+            past = live.offset[cell + 1]
+            count = past - first_after(live.end, live.offset[cell], past, limit)
+            at = put_varint(out, at, count)
+            for back in range(count):
+                end = live.end[past - int64(1) - back]
+                at = put_varint(out, at, newer - end)
+                newer = end
         if has_frozen:
-            live = first - first_after(end, offset[cell], first, limit)
-            at = put_varint(out, at, live)
-            for back in range(live):
-                i = first - int64(1) - back
-                at = put_varint(out, at, newer - end[i])
-                at = put_varint(out, at, size[i])
-                newer = end[i]
+            past = frozen.offset[cell + 1]
+            count = past - first_after(frozen.end, frozen.offset[cell], past, limit)
+            at = put_varint(out, at, count)
+            for back in range(count):
+                i = past - int64(1) - back
+                at = put_varint(out, at, newer - frozen.end[i])
+                at = put_varint(out, at, frozen.size[i])
+                newer = frozen.end[i]
     return at
 
 
 @kernel
-def _decode(data: Any, cells: Any, window: Any, k: Any) -> Any:
+def _decode(data: Any, cells: Any, window: Any) -> Any:
     """(problem, cell, bytes used, arrivals, live, frozen). A bucket takes a byte at least: len(data) bounds them."""
     has_frozen = data[0] == 1
     arrivals = np.zeros(cells, np.int64)
@@ -104,8 +102,7 @@ def _decode(data: Any, cells: Any, window: Any, k: Any) -> Any:
         filled = offset[cell]
         arrivals[cell], at = get_varint(data, at)
         if arrivals[cell] > int64(0):
-            allowed = bucket_count(min(arrivals[cell], int64(MAX_ARRIVALS)), k)
-            problem, at, filled, end = _get_live(data, at, ends, filled, end, allowed)
+            problem, at, filled, end = _get_live(data, at, ends, filled, end)
         if problem == int64(0) and (at < int64(0) or arrivals[cell] > int64(MAX_ARRIVALS)):
             problem = int64(1) if at < int64(0) else int64(2)
         offset[cell + 1] = filled
@@ -119,19 +116,17 @@ def _decode(data: Any, cells: Any, window: Any, k: Any) -> Any:
 
 
 @kernel
-def _get_live(data: Any, at: Any, ends: Any, filled: Any, end: Any, allowed: Any) -> Any:
+def _get_live(data: Any, at: Any, ends: Any, filled: Any, end: Any) -> Any:
     """One cell's live buckets, newest first in the data: (problem, position, filled, oldest end)."""
     count, at = get_varint(data, at)
     if at < int64(0) or count > data.shape[0] - at:
         return int64(1), at, filled, end
-    if count > allowed:
-        return int64(3), at, filled, end
     for i in range(count):
         gap, at = get_varint(data, at)
         if at < int64(0):
             return int64(1), at, filled, end
         if gap >= end - int64(1):
-            return int64(4), at, filled, end
+            return int64(3), at, filled, end
         end -= gap
         ends[filled + count - int64(1) - i] = end
     return int64(0), at, filled + count, end
@@ -150,9 +145,9 @@ def _get_frozen(data: Any, at: Any, ends: Any, tail: Any, filled: Any, end: Any)
         if at < int64(0):
             return int64(1), at, filled
         if gap >= end - int64(1):
-            return int64(4), at, filled
+            return int64(3), at, filled
         if size == int64(0):
-            return int64(5), at, filled
+            return int64(4), at, filled
         if size > int64(MAX_ARRIVALS) - total:
             return int64(2), at, filled
         end -= gap
