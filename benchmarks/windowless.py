@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import int64, uint64
 
-from ecmsketch.counters.exponential_histogram.insertion import count
+from ecmsketch.counters.counting import count
 from ecmsketch.hashing import RowHashes, fill_cells, row_hashes
 from ecmsketch.kernels import kernel
 

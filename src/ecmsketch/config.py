@@ -23,7 +23,7 @@ COMPACT_WINDOW = 2**31
 """Longest window whose ticks are kept as 32-bit offsets; the offsets move on when they reach 2**32."""
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
-    "counter": ("eh",),
+    "counter": ("eh", "dw"),
     "model": ("time", "count"),
     "optimize_for": ("point", "inner"),
     "merge_formula": ("corrected", "paper"),
@@ -60,6 +60,7 @@ class SketchConfig:
     optimize_for: str = "point"
     merge_depth: int = 0
     merge_formula: str = "corrected"
+    max_arrivals: int | None = None
     seed: int = 0
     unit: str | None = None
     late: str = "raise"
@@ -75,6 +76,8 @@ class SketchConfig:
         if self.lateness is not None:
             self._set("lateness", self._span("lateness", self.lateness, 0, self.window))
         self._set("merge_depth", _integer("merge_depth", self.merge_depth, 0, 64))
+        if self.max_arrivals is not None:
+            self._set("max_arrivals", _integer("max_arrivals", self.max_arrivals, 1, 2**53))
         self._set("seed", _integer("seed", self.seed, 0, 2**64 - 1))
         if self.cells > MAX_CELLS:
             raise ConfigError(

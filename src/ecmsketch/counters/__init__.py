@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.contract import MAX_ARRIVALS, Counters, Reading
+from ecmsketch.counters.deterministic_wave import DeterministicWaves
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms
 
 __all__ = ["MAX_ARRIVALS", "Counters", "Reading", "kind_of", "new_counters"]
 
-_KINDS: dict[str, type[Counters]] = {"eh": ExponentialHistograms}
+_KINDS: dict[str, type[Counters]] = {"eh": ExponentialHistograms, "dw": DeterministicWaves}
 
 
 def kind_of(config: SketchConfig) -> type[Counters]:

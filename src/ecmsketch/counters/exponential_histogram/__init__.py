@@ -25,15 +25,8 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.buckets import BucketCounters
 from ecmsketch.counters.contract import Ints
-from ecmsketch.counters.exponential_histogram.insertion import (
-    count,
-    count_weighted,
-    lay_out,
-    needed,
-    pick,
-    pick_weighted,
-    repack,
-)
+from ecmsketch.counters.counting import arrivals_by_cell
+from ecmsketch.counters.exponential_histogram.insertion import lay_out, needed, pick, pick_weighted, repack
 from ecmsketch.counters.exponential_histogram.layout import Cells, empty_cells
 from ecmsketch.counters.exponential_histogram.reading import bucket_counts, history, straddling
 from ecmsketch.counters.frozen import History
@@ -61,11 +54,7 @@ class ExponentialHistograms(BucketCounters):
 
     def insert(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, now: int) -> None:
         """See `BucketCounters.insert`. O(1) per event and row, plus O(k log batch) per touched cell."""
-        arrivals = np.zeros(self.config.cells, np.int64)
-        if weights is None:
-            count(cells, arrivals)
-        else:
-            count_weighted(cells, weights, arrivals)
+        arrivals = arrivals_by_cell(cells, weights, self.config.cells)
         room, fits = needed(self.state, arrivals, self.k, now - self.config.window - self.base)
         if not fits:
             self.state = repack(self.state, room)

@@ -23,22 +23,6 @@ class Layout(NamedTuple):
 
 
 @kernel
-def count(cells: Any, arrivals: Any) -> None:
-    """Add each cell's number of events to `arrivals`."""
-    for row in range(cells.shape[0]):
-        for i in range(cells.shape[1]):
-            arrivals[cells[row, i]] += int64(1)
-
-
-@kernel
-def count_weighted(cells: Any, weights: Any, arrivals: Any) -> None:
-    """Add each cell's weights to `arrivals`."""
-    for row in range(cells.shape[0]):
-        for i in range(cells.shape[1]):
-            arrivals[cells[row, i]] += weights[i]
-
-
-@kernel
 def needed(state: Cells, arrivals: Any, k: Any, limit: Any) -> Any:
     """Forget what expired at `limit`, then say how many buckets each cell can hold after the batch."""
     cells = state.arrivals.shape[0]
