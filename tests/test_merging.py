@@ -43,10 +43,11 @@ def cell_errors(sketch, items, ticks, weights, last):
     return error.max(), error.mean(), bool(within.all())
 
 
+@pytest.mark.parametrize("counter", ["eh", "dw"])
 @pytest.mark.parametrize("count", [2, 3, 16, 64, 256])
 @pytest.mark.parametrize("shape", ["steady", "bursts", "crowded"])
-def test_n_sites_merged_at_once_stay_within_the_carried_bound(count, shape):
-    config = make()
+def test_n_sites_merged_at_once_stay_within_the_carried_bound(counter, count, shape):
+    config = make(counter=counter)
     sketches, items, ticks, weights = sites(count, config, shape=shape)
     merged = ecm.merge(sketches)
     carried = (1 + config.epsilon_sw) ** 2 - 1
@@ -118,13 +119,14 @@ def test_sites_with_other_clocks_and_late_arrivals_are_merged_too():
         assert worst <= (1 + config.epsilon_sw) ** 2 - 1
 
 
+@pytest.mark.parametrize("counter", ["eh", "dw"])
 @pytest.mark.parametrize("pieces", [1, 2, 7, 64])
 @pytest.mark.parametrize("model", ["time", "count"])
 @pytest.mark.parametrize("shape", ["steady", "gaps"])
-def test_concatenated_segments_are_as_good_as_one_sketch(pieces, model, shape):
+def test_concatenated_segments_are_as_good_as_one_sketch(counter, pieces, model, shape):
     rng = np.random.default_rng(pieces)
     items, ticks = zipf_items(20_000, 300, rng), ticks_of(shape, 20_000, WINDOW, rng)
-    config = make(model=model)
+    config = make(model=model, counter=counter)
     segments = []
     for piece in cuts(20_000, pieces, rng):
         segment = ecm.EcmSketch(config)
@@ -139,6 +141,21 @@ def test_concatenated_segments_are_as_good_as_one_sketch(pieces, model, shape):
         worst, _, within = cell_errors(joined, items, ticks, np.ones(20_000), last)
         assert within
         assert worst <= config.epsilon_sw + 1e-9
+
+
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("combine", [ecm.merge, ecm.concat])
+def test_count_based_and_empty_parts_behave_alike_for_every_counter(counter, combine):
+    config = make(model="count", counter=counter)
+    sketch = ecm.EcmSketch(config, site="x")
+    sketch.update_many(np.arange(100) % 3, weights=np.full(100, 2))
+    if combine is ecm.merge:
+        with pytest.raises(MergeError, match="figure 2"):
+            combine([sketch, sketch])
+    else:
+        joined = combine([sketch, ecm.EcmSketch(config), sketch])
+        assert (joined.now, joined.total(last=300).value) == (400, 300)
+        assert joined.estimate(0).covers(136)
 
 
 def test_a_concatenated_sketch_lives_on():

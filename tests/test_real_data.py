@@ -33,10 +33,10 @@ def worldcup(folder):
 
 
 @pytest.mark.parametrize("source", [twitter, flights, worldcup])
-@pytest.mark.parametrize("epsilon", [0.1, 0.01, 0.001])
-def test_real_streams_stay_within_their_bounds(shared_data, source, epsilon):
+@pytest.mark.parametrize(("counter", "epsilon"), [("eh", 0.1), ("eh", 0.01), ("eh", 0.001), ("dw", 0.1), ("dw", 0.01)])
+def test_real_streams_stay_within_their_bounds(shared_data, source, counter, epsilon):
     items, ticks, window = source(shared_data)
-    config = ecm.SketchConfig(epsilon=epsilon, delta=0.01, window=window)
+    config = ecm.SketchConfig(epsilon=epsilon, delta=0.01, window=window, counter=counter)
     sketch = ecm.EcmSketch(config)
     sketch.update_many(items, ticks)
     hashes = hash_items(items)
@@ -53,6 +53,21 @@ def test_real_streams_stay_within_their_bounds(shared_data, source, epsilon):
             heaviest = np.argsort(-counts)[:10]
             relative = np.abs(answers.value[heaviest] - counts[heaviest]) / counts[heaviest]
             assert relative.max() <= epsilon * counts.sum() / counts[heaviest[-1]]
+
+
+@pytest.mark.parametrize("source", [twitter, flights, worldcup])
+def test_randomized_waves_on_real_streams(shared_data, source):
+    items, ticks, window = source(shared_data)
+    config = ecm.SketchConfig(epsilon=0.1, delta=0.05, window=window, counter="rw")
+    sketch = ecm.EcmSketch(config, site="here")
+    sketch.update_many(items, ticks)
+    hashes = hash_items(items)
+    for last in (window // 50, window):
+        names, counts = np.unique(hashes[ticks > ticks[-1] - last], return_counts=True)
+        answers = sketch.estimate_many(names, last=last)
+        assert ((answers.lower > counts) | (answers.upper < counts)).mean() <= config.delta
+        assert (np.abs(answers.value - counts) > 0.1 * counts.sum()).mean() <= config.delta
+        assert sketch.total(last=last).covers(counts.sum())
 
 
 def test_flights_by_origin_merge_into_all_flights(shared_data):

@@ -41,13 +41,14 @@ def shifted(sketch, ticks):
 
 
 class TestFeeding:
+    @pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
     @pytest.mark.parametrize("model", ["time", "count"])
     @pytest.mark.parametrize("epsilon", [0.3, 0.1])
-    def test_one_by_one_is_the_same_as_in_bulk(self, model, epsilon):
+    def test_one_by_one_is_the_same_as_in_bulk(self, counter, model, epsilon):
         rng = np.random.default_rng(3)
         items, ticks = zipf_items(6000, 100, rng).tolist(), ticks_of("bursts", 6000, 1000, rng).tolist()
-        config = make(model=model, epsilon=epsilon)
-        single, bulk, pieces = (ecm.EcmSketch(config) for _ in range(3))
+        config = make(model=model, epsilon=epsilon, counter=counter)
+        single, bulk, pieces = (ecm.EcmSketch(config, site="here") for _ in range(3))
         for item, tick in zip(items, ticks, strict=True):
             single.update(item, tick if model == "time" else None)
         bulk.update_many(items, ticks if model == "time" else None)
@@ -236,14 +237,15 @@ class TestQueries:
         merged = ecm.merge([sketch, filled(config, seed=1)[0]])
         assert merged.total() == ecm.Estimate(40_000, 40_000, 40_000, 1.0)
 
+    @pytest.mark.parametrize("counter", ["eh", "dw"])
     @pytest.mark.parametrize("model", ["time", "count"])
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_hard_bounds_hold_for_every_item_and_range(self, model, weighted):
+    def test_hard_bounds_hold_for_every_item_and_range(self, counter, model, weighted):
         rng = np.random.default_rng(5)
         items = zipf_items(4000, 300, rng)
         ticks = ticks_of("bursts", 4000, 1000, rng)
         weights = rng.integers(1, 9, 4000) if weighted else None
-        config = make(model=model, epsilon=0.05)
+        config = make(model=model, epsilon=0.05, counter=counter)
         sketch = ecm.EcmSketch(config)
         sketch.update_many(items, ticks if model == "time" else None, weights)
         each = np.ones(4000, np.int64) if weights is None else weights
@@ -369,9 +371,10 @@ class AgainstTheExactWindow(RuleBasedStateMachine):
         epsilon=st.sampled_from([0.6, 0.2, 0.05]),
         late=st.sampled_from(["side", "drop"]),
         lateness=st.sampled_from([None, 5]),
+        counter=st.sampled_from(["eh", "dw"]),
     )
-    def start(self, epsilon, late, lateness):
-        self.config = make(epsilon=epsilon, window=50, late=late, lateness=lateness)
+    def start(self, epsilon, late, lateness, counter):
+        self.config = make(epsilon=epsilon, window=50, late=late, lateness=lateness, counter=counter)
         self.sketch, self.exact = ecm.EcmSketch(self.config), ExactWindow()
 
     @rule(
@@ -454,7 +457,7 @@ class AgainstTheExactWindow(RuleBasedStateMachine):
 
 
 TestAgainstTheExactWindow = AgainstTheExactWindow.TestCase
-TestAgainstTheExactWindow.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestAgainstTheExactWindow.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 
 
 @given(st.lists(st.integers(-(2**60), 2**60), min_size=1, max_size=30))

@@ -23,11 +23,17 @@ def point(rows: Reading, norm: float, config: SketchConfig) -> Estimates:
     return Estimates(value, lower, upper, config.confidence)
 
 
-def total(table: Reading) -> Estimate:
-    """All arrivals: every row has seen each of them once, so every row's bounds hold."""
+def total(table: Reading, config: SketchConfig) -> Estimate:
+    """All arrivals: every row has seen each of them once, so every row's bounds hold, and their intersection.
+
+    Randomized rows hold but for delta_sw each, and may contradict each other: then the widest of them is taken.
+    """
     value, lower, upper = (part.sum(axis=1) for part in table)
     low, high = float(lower.max()), float(upper.min())
-    return Estimate(float(np.clip(value.mean(), low, high)), low, high, 1.0)
+    if low > high:
+        low, high = float(lower.min()), float(upper.max())
+    confidence = 1 - config.depth * config.delta_sw
+    return Estimate(float(np.clip(value.mean(), low, high)), low, high, confidence)
 
 
 def inner_product(

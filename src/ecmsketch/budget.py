@@ -6,7 +6,8 @@ Memory grows as 1/(epsilon_sw * epsilon_cm), so each split here minimises that p
 
 from __future__ import annotations
 
-from math import ceil, e, log, sqrt
+from math import ceil, comb, e, log, sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
 
@@ -30,6 +31,12 @@ def inner_split(epsilon: float) -> Split:
     epsilon_sw = (a + root) ** (1 / 3) - (root - a) ** (1 / 3) - 1
     epsilon_cm = (epsilon - epsilon_sw**2 - 2 * epsilon_sw) / (1 + epsilon_sw) ** 2
     return Split(epsilon_sw, epsilon_cm)
+
+
+def randomized_split(epsilon: float) -> Split:
+    """Theorem 3, for counters whose memory grows as 1/epsilon_sw^2 (paper section 4.2.2)."""
+    root = sqrt(epsilon**2 + 10 * epsilon + 9)
+    return Split((root + epsilon - 3) / 4, (3 * epsilon - root + 3) / (epsilon + root + 1))
 
 
 def authors_split(epsilon: float) -> Split:
@@ -63,3 +70,20 @@ def table_width(epsilon_cm: float) -> int:
 def table_depth(delta: float) -> int:
     """Rows of the Count-Min table."""
     return ceil(log(1 / delta))
+
+
+def wave_constant(delta_sw: float, instances: int) -> float:
+    """c, so that a median of `instances` samples of c/epsilon^2 arrivals misses epsilon with probability delta_sw.
+
+    A sample's relative error is normal with deviation 1/sqrt(sample); the median misses if half of them do. A tenth
+    is added for what that leaves out, as measured in docs/decisions/007-randomized-wave.md.
+    """
+    low, high = 0.0, 0.5
+    for _ in range(60):
+        middle = (low + high) / 2
+        misses = sum(
+            comb(instances, k) * middle**k * (1 - middle) ** (instances - k)
+            for k in range((instances + 1) // 2, instances + 1)
+        )
+        low, high = (middle, high) if misses <= delta_sw else (low, middle)
+    return 1.1 * float(NormalDist().inv_cdf(1 - low / 2)) ** 2

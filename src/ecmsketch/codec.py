@@ -22,7 +22,7 @@ VERSION = 1
 KIND_SKETCH = 0
 
 _ENVELOPE = struct.Struct("<4sBBH")
-_CONFIG = struct.Struct("<ddqQqHBBBBBBB")
+_CONFIG = struct.Struct("<ddqQqqdHBBBBBBBB")
 _STATE = struct.Struct("<BHQqqqQQIQQ")
 _CHECKSUM = struct.Struct("<Q")
 _CHECKSUM_SEED = 0
@@ -45,8 +45,8 @@ def encode(state: SketchState) -> bytes:
     )
     held = state.late.held
     header = _STATE.pack(
-        flags, state.levels, state.key, now, state.origin or 0, state.late.frontier, state.late.counted, state.late.dropped,
-        len(held.ticks), len(counters), len(settled),
+        flags, state.levels, state.key, now, state.origin or 0, state.late.frontier, state.late.counted,
+        state.late.dropped, len(held.ticks), len(counters), len(settled),
     )  # fmt: skip
     columns = (held.ticks, held.items, held.explicit_weights())
     body = b"".join(
@@ -132,12 +132,15 @@ def _encode_config(config: SketchConfig) -> bytes:
     choices = (CHOICES[name].index(getattr(config, name)) for name in _CHOICE_FIELDS)
     lateness = -1 if config.lateness is None else config.lateness
     return _CONFIG.pack(
-        config.epsilon, config.delta, config.window, config.seed, lateness, config.merge_depth, *choices
-    )
+        config.epsilon, config.delta, config.window, config.seed, lateness, config.max_arrivals or 0,
+        config.wave_constant or 0.0, config.merge_depth, config.wave_instances, *choices,
+    )  # fmt: skip
 
 
 def _decode_config(data: bytes) -> SketchConfig:
-    epsilon, delta, window, seed, lateness, merge_depth, *choices = _CONFIG.unpack_from(data)
+    epsilon, delta, window, seed, lateness, max_arrivals, constant, merge_depth, instances, *choices = (
+        _CONFIG.unpack_from(data)
+    )
     named = {}
     for name, index in zip(_CHOICE_FIELDS, choices, strict=True):
         if index >= len(CHOICES[name]):
@@ -149,6 +152,9 @@ def _decode_config(data: bytes) -> SketchConfig:
         window=window,
         seed=seed,
         lateness=None if lateness == -1 else lateness,
+        max_arrivals=max_arrivals or None,
+        wave_constant=constant or None,
+        wave_instances=instances,
         merge_depth=merge_depth,
         **named,
     )

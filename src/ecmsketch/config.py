@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import cached_property
-from math import ceil, exp
+from math import ceil, exp, log2
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,7 +24,7 @@ COMPACT_WINDOW = 2**31
 """Longest window whose ticks are kept as 32-bit offsets; the offsets move on when they reach 2**32."""
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
-    "counter": ("eh", "dw"),
+    "counter": ("eh", "dw", "rw"),
     "model": ("time", "count"),
     "optimize_for": ("point", "inner"),
     "merge_formula": ("corrected", "paper"),
@@ -41,10 +42,14 @@ class SketchConfig:
     of all arrivals in them, with probability 1 - `delta`. Equal configs make sketches that can be merged.
 
     window         ticks (or arrivals, with model="count") that stay answerable; a timedelta if `unit` is set
-    counter        "eh", exponential histograms
+    counter        "eh", exponential histograms; "dw", deterministic waves: constant worst-case update;
+                   "rw", randomized waves: merged without loss, at many times the memory
     model          "time": a tick is a moment; "count": a tick is the number of an arrival
     optimize_for   "point" or "inner": which query the error budget is cut for
     merge_depth    levels of merging after which epsilon must still hold; merge_formula "corrected" or "paper"
+    max_arrivals   (dw) of one counter inside the window, to take memory for from the start; more are no error
+    wave_constant  (rw) arrivals sampled per level, times epsilon_sw^2; default from delta
+    wave_instances (rw) independent samples, of which the median answers
     seed           of the row hashes
     unit           of a tick ("s", "ms", ...), so that datetimes are understood
     late           arrivals behind the clock: "raise", "side" (counted in their place) or "drop" (counted as dropped)
@@ -61,6 +66,8 @@ class SketchConfig:
     merge_depth: int = 0
     merge_formula: str = "corrected"
     max_arrivals: int | None = None
+    wave_constant: float | None = None
+    wave_instances: int = 1
     seed: int = 0
     unit: str | None = None
     late: str = "raise"
@@ -78,6 +85,9 @@ class SketchConfig:
         self._set("merge_depth", _integer("merge_depth", self.merge_depth, 0, 64))
         if self.max_arrivals is not None:
             self._set("max_arrivals", _integer("max_arrivals", self.max_arrivals, 1, 2**53))
+        self._set("wave_instances", _integer("wave_instances", self.wave_instances, 1, 99))
+        if self.wave_constant is not None:
+            self._set("wave_constant", _number("wave_constant", self.wave_constant, 1.0, 1000.0))
         self._set("seed", _integer("seed", self.seed, 0, 2**64 - 1))
         if self.cells > MAX_CELLS:
             raise ConfigError(
@@ -87,13 +97,16 @@ class SketchConfig:
 
     @cached_property
     def _split(self) -> budget.Split:
+        if self.counter == "rw":
+            return budget.randomized_split(self.epsilon)
         split = budget.point_split if self.optimize_for == "point" else budget.inner_split
         return split(self.epsilon)
 
     @cached_property
     def epsilon_sw(self) -> float:
         """Relative error of one window counter, before any merging."""
-        return budget.site_epsilon(self._split.epsilon_sw, self.merge_depth, self.merge_formula)
+        depth = 0 if self.counter == "rw" else self.merge_depth  # randomized waves merge without loss
+        return budget.site_epsilon(self._split.epsilon_sw, depth, self.merge_formula)
 
     @property
     def epsilon_cm(self) -> float:
@@ -108,7 +121,18 @@ class SketchConfig:
     @cached_property
     def depth(self) -> int:
         """Rows, each with its own hash function."""
-        return budget.table_depth(self.delta)
+        return budget.table_depth(self.delta / 2 if self.counter == "rw" else self.delta)
+
+    @cached_property
+    def delta_sw(self) -> float:
+        """Probability that one counter misses epsilon_sw; all of an item's must hold, on half of delta."""
+        return self.delta / (2 * self.depth) if self.counter == "rw" else 0.0
+
+    @cached_property
+    def samples(self) -> int:
+        """(rw) Arrivals kept per level and instance: wave_constant / epsilon_sw^2."""
+        constant = self.wave_constant or budget.wave_constant(self.delta_sw, self.wave_instances)
+        return ceil(constant / self.epsilon_sw**2)
 
     @property
     def cells(self) -> int:
@@ -117,8 +141,8 @@ class SketchConfig:
 
     @cached_property
     def confidence(self) -> float:
-        """Probability that a point query's bounds hold: every row is unlucky with probability e^-depth at most."""
-        return 1 - exp(-self.depth)
+        """Probability that a point query's bounds hold: not every row is unlucky, and (rw) every counter holds."""
+        return 1 - exp(-self.depth) - self.depth * self.delta_sw
 
     @property
     def tick_bytes(self) -> int:
@@ -145,25 +169,33 @@ class SketchConfig:
 
     def expected_nbytes(self, arrivals: int) -> int:
         """Memory once `arrivals` events are inside the window, spread evenly over a row."""
-        return _expected_nbytes(budget.Split(self.epsilon_sw, self.epsilon_cm), self, arrivals)
+        return self.cells * (_TICKS_KEPT[self.counter](self, arrivals / self.width) * self.tick_bytes + 32)
 
     def describe(self, arrivals: int = 1_000_000) -> str:
-        """What this config derives, and what other splits of the same epsilon would cost."""
+        """What this config derives, and what other counters and other splits of the same epsilon would cost."""
+        unit = "" if self.unit is None else f" {self.unit}"
         lines = [
-            f"epsilon {self.epsilon:g}, delta {self.delta:g}, window {self.window:,}"
-            + ("" if self.unit is None else f" {self.unit}"),
-            f"{self.depth} rows of {self.width} {self.counter} counters, "
+            f"epsilon {self.epsilon:g}, delta {self.delta:g}, window {self.window:,}{unit}",
+            f"{self.depth} rows of {self.width:,} {self.counter} counters, "
             f"epsilon_sw {self.epsilon_sw:.6f}, epsilon_cm {self.epsilon_cm:.6f}",
-            f"memory with {arrivals:,} arrivals in the window, by split of epsilon:",
+            f"memory with {arrivals:,} arrivals in the window:",
         ]
-        for name, split in (
-            ("point", budget.point_split(self.epsilon)),
-            ("inner", budget.inner_split(self.epsilon)),
-            ("authors' later code", budget.authors_split(self.epsilon)),
-        ):
-            site = budget.site_epsilon(split.epsilon_sw, self.merge_depth, self.merge_formula)
-            size = _expected_nbytes(budget.Split(site, split.epsilon_cm), self, arrivals)
-            lines.append(f"  {name:<20} width {budget.table_width(split.epsilon_cm):>7,}  {size:>14,} bytes")
+        for counter in CHOICES["counter"]:
+            other = self.replace(counter=counter)
+            lines.append(
+                f"  counter {counter!r:<27} width {other.width:>7,}  {other.expected_nbytes(arrivals):>14,} bytes"
+            )
+        for name in CHOICES["optimize_for"]:
+            other = self.replace(counter="eh", optimize_for=name)
+            lines.append(
+                f"  'eh', split for {name:<19} width {other.width:>7,}  {other.expected_nbytes(arrivals):>14,} bytes"
+            )
+        split = budget.authors_split(self.epsilon)
+        width = budget.table_width(split.epsilon_cm)
+        size = width * self.depth * (_histogram_ticks(split.epsilon_sw, arrivals / width) * self.tick_bytes + 32)
+        lines.append(
+            f"  'eh', split of the authors' code    width {width:>7,}  {size:>14,} bytes, but holds 2 epsilon only"
+        )
         return "\n".join(lines)
 
     def _set(self, name: str, value: Any) -> None:
@@ -188,26 +220,46 @@ class SketchConfig:
             ) from error
 
 
-def bucket_estimate(epsilon_sw: float, arrivals: float) -> int:
-    """Buckets that an exponential histogram keeps for that many arrivals."""
+def _histogram_ticks(epsilon_sw: float, arrivals: float) -> int:
+    """Ticks that an exponential histogram keeps: about k/2 for every doubling, and an eighth of room."""
     k = ceil(1 / epsilon_sw)
     buckets, size, level = 0.0, 1, k + 0.5
     while arrivals > level * size:
         buckets += level
         arrivals -= level * size
         size, level = size * 2, ceil(k / 2) + 0.5
-    return ceil(buckets + arrivals / size)
+    return ceil((buckets + arrivals / size) * 9 / 8)
 
 
-def _expected_nbytes(split: budget.Split, config: SketchConfig, arrivals: int) -> int:
-    width = budget.table_width(split.epsilon_cm)
-    per_cell = bucket_estimate(split.epsilon_sw, arrivals / width) * config.tick_bytes * 9 // 8 + 32
-    return width * config.depth * per_cell
+def _deterministic_ticks(epsilon_sw: float, arrivals: float) -> int:
+    """Ticks that a deterministic wave keeps: a ring for every doubling, rounded up to a power of two."""
+    ring = 1 << (ceil((1 / epsilon_sw + 1) / 2) - 1).bit_length()
+    top = max(ceil(log2(max(arrivals / (2 * ring), 1))), 0)
+    return (top + 2) * ring
+
+
+def _randomized_ticks(samples: int, instances: int, arrivals: float) -> int:
+    """Ticks that a randomized wave keeps: `samples` of every level, or as many as drew it; a fourth and an eighth of room."""
+    kept = sum(min(samples * 1.25, arrivals / 2 ** (level + 1)) for level in range(48))
+    return ceil(instances * kept * 9 / 8) + 48 * instances * 16 // 4
+
+
+_TICKS_KEPT: dict[str, Callable[[SketchConfig, float], int]] = {
+    "eh": lambda config, arrivals: _histogram_ticks(config.epsilon_sw, arrivals),
+    "dw": lambda config, arrivals: _deterministic_ticks(config.epsilon_sw, max(arrivals, config.max_arrivals or 0)),
+    "rw": lambda config, arrivals: _randomized_ticks(config.samples, config.wave_instances, arrivals),
+}
 
 
 def _fraction(name: str, value: Any, least: float) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not least <= float(value) < 1:
         raise ConfigError(f"{name}: expected a number from {least:g} to below 1, got {value!r}")
+    return float(value)
+
+
+def _number(name: str, value: Any, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        raise ConfigError(f"{name}: expected a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
 
 

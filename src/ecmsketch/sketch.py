@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from array import array
 from typing import Any, Self
 
@@ -38,10 +39,14 @@ class EcmSketch:
     it is the whole window. The clock `now` is the newest tick seen, or what `advance` moved it to.
     """
 
-    def __init__(self, config: SketchConfig) -> None:
+    def __init__(self, config: SketchConfig, site: str | None = None) -> None:
+        """`site` matters with counter="rw" only: sites of different names draw different samples, the same name
+        draws the same again. Without one, a name is drawn at random.
+        """
         if not isinstance(config, SketchConfig):
             raise ConfigError(f"config: expected a SketchConfig, got {type(config).__name__}")
-        self._attach(SketchState(config, now=0 if config.model == "count" else None))
+        key = 0 if config.counter != "rw" else secrets.randbits(64) if site is None else hash_item(site)
+        self._attach(SketchState(config, key, now=0 if config.model == "count" else None))
 
     def _attach(self, state: SketchState) -> None:
         config = state.config
@@ -161,20 +166,28 @@ class EcmSketch:
         if state.config.model == "count":
             arrivals = float(max(until, 0) - max(since, 0))  # the window may reach before the first arrival
             return Estimate(arrivals, arrivals, arrivals, 1.0)
-        return answers.total(self._table(since, until))
+        return answers.total(self._table(since, until), state.config)
 
-    def self_join(self, last: Span | None = None, between: Interval | None = None) -> Estimate:
-        """The sum over all items of their squared frequency in a range (second frequency moment)."""
+    def self_join(self, last: Span | None = None, between: Interval | None = None, unproven: bool = False) -> Estimate:
+        """The sum over all items of their squared frequency in a range (second frequency moment).
+
+        With counter="rw" there is no proof of its error; `unproven=True` asks for it all the same.
+        """
+        self._check_proven("self_join", unproven)
         since, until = self._range(last, between)
         table = self._table(since, until)
-        norm = answers.total(table)
+        norm = answers.total(table, self.config)
         return answers.self_join(table, norm, self.config)
 
-    def inner_product(self, other: EcmSketch, last: Span | None = None, between: Interval | None = None) -> Estimate:
+    def inner_product(
+        self, other: EcmSketch, last: Span | None = None, between: Interval | None = None, unproven: bool = False
+    ) -> Estimate:
         """The sum over all items of their frequency here times their frequency in `other` (size of a join).
 
-        With model="time" both are asked over the same ticks, up to the later of the two clocks.
+        With model="time" both are asked over the same ticks, up to the later of the two clocks. With counter="rw"
+        there is no proof of its error; `unproven=True` asks for it all the same.
         """
+        self._check_proven("inner_product", unproven)
         if not isinstance(other, EcmSketch):
             raise QueryError(f"inner_product: expected an EcmSketch, got {type(other).__name__}")
         different = self.config.differences(other.config)
@@ -188,7 +201,9 @@ class EcmSketch:
         else:
             mine, theirs = self._range(last, between), other._range(last, between)
         ours, others = self._table(*mine), other._table(*theirs)
-        return answers.inner_product(ours, others, answers.total(ours), answers.total(others), self.config)
+        return answers.inner_product(
+            ours, others, answers.total(ours, self.config), answers.total(others, self.config), self.config
+        )
 
     def serialize(self) -> bytes:
         """The sketch as bytes, by docs/format.md. Equal sketches give equal bytes."""
@@ -229,6 +244,13 @@ class EcmSketch:
             f"EcmSketch(epsilon={config.epsilon:g}, delta={config.delta:g}, window={config.window}, "
             f"counter={config.counter!r}, model={config.model!r}, now={self.now}, nbytes={self.nbytes}{merged})"
         )
+
+    def _check_proven(self, query: str, unproven: bool) -> None:
+        if self.config.counter == "rw" and not unproven:
+            raise QueryError(
+                f"{query}: randomized waves err in both directions at random, and the paper bounds only their point "
+                "queries; use counter='eh' or 'dw', or ask with unproven=True"
+            )
 
     def _flushed(self) -> SketchState:
         """The state, with everything counted that `update` has gathered."""

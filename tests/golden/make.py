@@ -67,6 +67,23 @@ def late():
     return sketch
 
 
+def deterministic_wave():
+    return _filled(_config(counter="dw", max_arrivals=1000))
+
+
+def concatenated_deterministic_waves():
+    return ecm.concat([_filled(_config(counter="dw"), begin, 500) for begin in (0, 500, 1000)])
+
+
+def randomized_wave():
+    sketch = ecm.EcmSketch(
+        _config(counter="rw", epsilon=0.5, delta=0.5, wave_instances=2, wave_constant=3), site="golden"
+    )
+    numbers = np.arange(2000)
+    sketch.update_many(numbers % 7, numbers // 4, 1 + 100 * (numbers % 50 == 0))
+    return sketch
+
+
 EXAMPLES = {
     "empty": empty,
     "advanced": advanced,
@@ -77,6 +94,9 @@ EXAMPLES = {
     "merged": merged,
     "concatenated": concatenated,
     "late": late,
+    "dw": deterministic_wave,
+    "dw-concatenated": concatenated_deterministic_waves,
+    "rw": randomized_wave,
 }
 
 if __name__ == "__main__":

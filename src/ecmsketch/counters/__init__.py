@@ -6,10 +6,11 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.counters.contract import MAX_ARRIVALS, Counters, Reading
 from ecmsketch.counters.deterministic_wave import DeterministicWaves
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms
+from ecmsketch.counters.randomized_wave import RandomizedWaves
 
 __all__ = ["MAX_ARRIVALS", "Counters", "Reading", "kind_of", "new_counters"]
 
-_KINDS: dict[str, type[Counters]] = {"eh": ExponentialHistograms, "dw": DeterministicWaves}
+_KINDS: dict[str, type[Counters]] = {"eh": ExponentialHistograms, "dw": DeterministicWaves, "rw": RandomizedWaves}
 
 
 def kind_of(config: SketchConfig) -> type[Counters]:

@@ -20,7 +20,7 @@ from ecmsketch.counters.frozen import Frozen, History, chain, freeze, frozen_his
 from ecmsketch.counters.offsets import first_base, moved, next_base
 from ecmsketch.counters.replay import Buckets, in_window, replay_points
 from ecmsketch.counters.straddling import UNKNOWN, Straddling, estimate
-from ecmsketch.errors import FormatError
+from ecmsketch.errors import ConfigError, FormatError
 
 
 class BucketCounters(ABC):
@@ -139,12 +139,15 @@ class BucketCounters(ABC):
     def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> Self:
         """See `Counters.decode`."""
         arrivals, live, frozen = decode_buckets(data, config.cells, config.window)
-        result = cls.new(config)
+        try:
+            result = cls.new(config)
+            too_many = np.flatnonzero(np.diff(live.offset) > result.most_buckets(arrivals))
+            if len(too_many):
+                raise FormatError(f"counters: counter {too_many[0]} has more buckets than its arrivals allow")
+            result.restore(arrivals, live.offset, live.end)
+        except ConfigError as error:
+            raise FormatError(f"counters: {error}") from error
         result.base = now - config.window - 1
-        too_many = np.flatnonzero(np.diff(live.offset) > result.most_buckets(arrivals))
-        if len(too_many):
-            raise FormatError(f"counters: counter {too_many[0]} has more buckets than its arrivals allow")
-        result.restore(arrivals, live.offset, live.end)
         result.frozen = frozen
         return result
 

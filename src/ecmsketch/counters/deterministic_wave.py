@@ -13,7 +13,8 @@ whatever came before, but not O(1). Storing totals and weights with each entry w
 times the memory (docs/decisions/006-deterministic-wave.md).
 
 The rings cover a number of arrivals that doubles with each level. Before arrivals inside the window would be
-overwritten, all cells get another level: `max_arrivals` only says with how many levels to begin.
+overwritten, all cells get another level: `max_arrivals` only says with how many levels to begin, so that none
+needs to be added while arrivals come (default: the least, about 1/epsilon arrivals).
 """
 
 from __future__ import annotations
@@ -22,9 +23,7 @@ from math import ceil, log2
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from llvmlite import ir
 from numba import int64, uint64
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
@@ -34,10 +33,11 @@ from ecmsketch.counters.counting import arrivals_by_cell
 from ecmsketch.counters.frozen import History
 from ecmsketch.counters.offsets import moved, offset_type
 from ecmsketch.counters.straddling import UNKNOWN, Straddling
-from ecmsketch.kernels import kernel
+from ecmsketch.errors import ConfigError
+from ecmsketch.kernels import kernel, trailing_zeros
 
-DEFAULT_MAX_ARRIVALS = 2**20
-"""Of one counter inside the window, that memory is taken for at once; more are taken as they come."""
+MAX_PLACES = 2**28
+"""In all cells together: 1 GiB of 32-bit ticks."""
 
 
 class Rings(NamedTuple):
@@ -56,8 +56,7 @@ class DeterministicWaves(BucketCounters):
         super().__init__(config)
         needed = ceil((1 / config.epsilon_sw + 1) / 2)
         ring = 1 << (needed - 1).bit_length()
-        expected = config.max_arrivals or DEFAULT_MAX_ARRIVALS
-        top = max(ceil(log2(max(2 * config.epsilon_sw * expected, 1))) - 1, 0)
+        top = max(ceil(log2(max(2 * config.epsilon_sw * (config.max_arrivals or 1), 1))) - 1, 0)
         self.rings = _empty_rings(config.cells, ring, top, offset_type(config))
 
     @property
@@ -127,17 +126,12 @@ class DeterministicWaves(BucketCounters):
 
 
 def _empty_rings(cells: int, ring: int, top: int, dtype: type) -> Rings:
+    if cells * (top + 2) * ring > MAX_PLACES:
+        raise ConfigError(
+            f"counter: deterministic waves would take {cells * (top + 2) * ring:,} ticks in {cells:,} counters, "
+            f"at most {MAX_PLACES:,} are allowed; choose a larger epsilon, a smaller max_arrivals, or counter='eh'"
+        )
     return Rings(np.zeros((cells, (top + 2) * ring), dtype), np.zeros(cells, np.int64), ring, top)
-
-
-@intrinsic
-def trailing_zeros(typing_context: Any, number: Any) -> Any:
-    """Of a positive number in binary: one instruction."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return int64(int64), generate
 
 
 @kernel

@@ -1,0 +1,302 @@
+"""Randomized waves (Gibbons, Tirthapura), one per cell: samples that merge without loss.
+
+Every arrival draws a level g with probability 2^-(g+1), and each level keeps the newest `samples` arrivals that drew
+it. Arrivals of levels l and above are a sample of one in 2^l, complete back to some tick. A query takes the finest
+sample that is complete over its range, and answers 2^l times its count; with l = 0 that is exact. If level l - 1 is
+not complete, it holds `samples` arrivals of the range, so about as many are in the sample: its relative error is
+normal, with a deviation of at most 1/sqrt(samples). The median of several instances answers.
+
+The paper keeps an arrival in all levels up to g. Keeping it in level g only gives the same samples with half the
+memory, and one write an arrival.
+
+What is kept is decided by ticks and levels alone. So the union of two waves, cut to the newest `samples` of each
+level, is the wave of the united stream, exactly.
+
+Levels come from a counter-based generator: arrival number n of the stream with a given key always draws the same.
+Streams must have different keys, or sites that see the same pattern would sample the same arrivals.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numba import int64
+from numpy.typing import NDArray
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters.contract import MAX_ARRIVALS, Ints, Reading
+from ecmsketch.counters.drawing import LEVELS, Draws, draw, draw_weighted
+from ecmsketch.counters.offsets import first_base, moved, next_base, offset_type
+from ecmsketch.counters.sample_bytes import decode_samples, encode_samples
+from ecmsketch.counters.straddling import first_after
+from ecmsketch.errors import MergeError
+from ecmsketch.kernels import kernel
+
+_CHUNK = 2**22
+
+
+class Samples(NamedTuple):
+    """State. List (cell * instances + instance) * LEVELS + level has its ticks, oldest first, at
+    ticks[offset[list] : offset[list] + filled[list]], as offsets from a base. Only the newest `samples` count.
+    """
+
+    ticks: NDArray[Any]
+    offset: Ints
+    filled: Ints
+
+
+class RandomizedWaves:
+    """An array of randomized waves; fulfils `Counters`."""
+
+    lossless: ClassVar[bool] = True
+
+    def __init__(self, config: SketchConfig, key: int) -> None:
+        self.config = config
+        self.key = key
+        self.arrived = 0
+        self.base = 0
+        lists = config.cells * config.wave_instances * LEVELS
+        none: NDArray[Any] = np.empty(0, offset_type(config))
+        self.state = Samples(none, np.zeros(lists + 1, np.int64), np.zeros(lists, np.int64))
+
+    @classmethod
+    def new(cls, config: SketchConfig, key: int) -> Self:
+        """See `Counters.new`."""
+        return cls(config, key)
+
+    def add(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, oldest: int, now: int) -> None:
+        """See `Counters.add`. Every arrival, and every part of a weight, draws its own level."""
+        if weights is not None and self.config.model == "count":
+            self._add_spread(cells, ticks, weights, oldest, now)
+            return
+        for instance in range(self.config.wave_instances):
+            key = np.uint64((self.key + instance) % 2**64)
+            if weights is None:
+                draws = draw(key, self.arrived, len(ticks))
+            else:
+                draws = draw_weighted(key, self.arrived, weights, self.config.samples)
+            self.add_drawn(cells, ticks, draws, instance, oldest, now)
+        self.arrived += len(ticks) if weights is None else int(weights.sum())
+
+    def _add_spread(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints, oldest: int, now: int) -> None:
+        """Count-based weights: as many arrivals on as many ticks, of which only the last window's matter."""
+        kept = np.clip(weights - (now - self.config.window - (ticks - weights)), 0, weights)
+        past: Ints = np.cumsum(kept)
+        for begin in range(0, int(past[-1]), _CHUNK):
+            number = np.arange(begin, min(begin + _CHUNK, int(past[-1])), dtype=np.int64)
+            event = np.searchsorted(past, number, side="right")
+            tick = ticks[event] - (past[event] - 1 - number)
+            for instance in range(self.config.wave_instances):
+                key = np.uint64((self.key + instance) % 2**64)
+                draws = draw(key, int(tick[0]) - 1, len(tick))
+                self.add_drawn(np.ascontiguousarray(cells[:, event]), tick, draws, instance, oldest, now)
+        self.arrived += int(weights.sum())
+
+    def add_drawn(
+        self, cells: NDArray[np.uint32], ticks: Ints, draws: Draws, instance: int, oldest: int, now: int
+    ) -> None:
+        """Keep arrivals whose levels are drawn already."""
+        if not self.state.filled.any():
+            self.base = first_base(oldest, now, self.config.window)
+        self._rebase(next_base(self.base, now, self.config))
+        instances, keep = self.config.wave_instances, self.config.samples
+        coming = count_draws(cells, draws, instance, instances, len(self.state.filled))
+        room = np.minimum(self.state.filled + coming, keep + keep // 4 + 8)
+        if bool((room > np.diff(self.state.offset)).any()):
+            self.state = _repack(self.state, room)
+        push_draws(self.state, cells, ticks, draws, instance, instances, keep, self.base)
+
+    def read(self, cells: NDArray[np.uint32], since: int, now: int, origin: int) -> Reading:
+        """See `Counters.read`. O(levels log samples) per cell and instance; bounds hold but for delta_sw."""
+        value, lower, upper = _read(
+            self.state,
+            cells,
+            max(since - self.base, 0),
+            self.config.wave_instances,
+            self.config.samples,
+            self.config.epsilon_sw,
+        )
+        return Reading(value, lower, upper)
+
+    @classmethod
+    def merge(cls, parts: list[Self], origins: list[int], now: int) -> Self:
+        """See `Counters.merge`: per level the union, cut to the newest. No error is added."""
+        config = parts[0].config
+        result = cls.new(config, parts[0].key)
+        result.arrived = sum(part.arrived for part in parts)
+        if result.arrived > MAX_ARRIVALS:
+            raise MergeError("the sketches have more than 2**53 arrivals in all, which is more than counters hold")
+        result.base = max(now - config.window - 1, min(part.base for part in parts))
+        for part in parts:
+            shift = part.base - result.base
+            result.state = _united(result.state, part.state, shift, config.samples)
+        return result
+
+    @classmethod
+    def concat(cls, segments: list[Self], now: int) -> Self:
+        """See `Counters.concat`: merging adds no error, and the last segment's draws go on."""
+        result = cls.merge(segments, [], now)
+        result.key = segments[-1].key
+        return result
+
+    def encode(self, now: int) -> bytes:
+        """See `Counters.encode`."""
+        limit = now - self.config.window - self.base
+        return encode_samples(
+            self.state, self.key, self.arrived, self.config.wave_instances, self.config.samples, now - self.base, limit
+        )
+
+    @classmethod
+    def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> Self:
+        """See `Counters.decode`."""
+        lines = config.cells * config.wave_instances
+        key, arrived, offset, ticks = decode_samples(data, lines, config.samples, config.window)
+        result = cls.new(config, key)
+        result.arrived = arrived
+        result.base = now - config.window - 1
+        result.state = Samples(ticks.astype(offset_type(config)), offset, np.diff(offset))
+        return result
+
+    def shift(self, ticks: int) -> None:
+        """See `Counters.shift`."""
+        self.base += ticks
+
+    def copy(self, config: SketchConfig | None = None) -> Self:
+        """See `Counters.copy`."""
+        other = type(self)(config or self.config, self.key)
+        other.arrived, other.base = self.arrived, self.base
+        other.state = Samples(*(array.copy() for array in self.state))
+        return other
+
+    @property
+    def most_arrivals(self) -> int:
+        """See `Counters.most_arrivals`."""
+        return self.arrived
+
+    @property
+    def nbytes(self) -> int:
+        """See `Counters.nbytes`."""
+        return sum(array.nbytes for array in self.state)
+
+    @property
+    def bucket_count(self) -> int:
+        """See `Counters.bucket_count`."""
+        return int(np.minimum(self.state.filled, self.config.samples).sum())
+
+    def _rebase(self, base: int) -> None:
+        shift = base - self.base
+        self.base = base
+        if shift:
+            self.state = self.state._replace(ticks=moved(self.state.ticks, shift))
+
+
+@kernel
+def count_draws(cells: Any, draws: Draws, instance: Any, instances: Any, lists: Any) -> Any:
+    """How many ticks come to each list."""
+    coming = np.zeros(lists, np.int64)
+    for row in range(cells.shape[0]):
+        for i in range(draws.event.shape[0]):
+            line = int64(cells[row, draws.event[i]]) * instances + instance
+            coming[line * int64(LEVELS) + draws.level[i]] += draws.copies[i]
+    return coming
+
+
+@kernel
+def push_draws(
+    state: Samples, cells: Any, ticks: Any, draws: Draws, instance: Any, instances: Any, keep: Any, base: Any
+) -> None:
+    """Append each tick to its list; a full list first forgets all but its newest `keep`."""
+    for row in range(cells.shape[0]):
+        for i in range(draws.event.shape[0]):
+            line = int64(cells[row, draws.event[i]]) * instances + instance
+            at = line * int64(LEVELS) + draws.level[i]
+            first, past = state.offset[at], state.offset[at + 1]
+            for _ in range(draws.copies[i]):
+                if first + state.filled[at] == past:
+                    gone = state.filled[at] - keep
+                    for j in range(keep):
+                        state.ticks[first + j] = state.ticks[first + gone + j]
+                    state.filled[at] = keep
+                state.ticks[first + state.filled[at]] = max(ticks[draws.event[i]] - base, int64(0))
+                state.filled[at] += int64(1)
+
+
+@kernel
+def _repack(state: Samples, room: Any) -> Samples:
+    """The same state in a larger arena: every list gets the room it needs and an eighth more."""
+    lists = room.shape[0]
+    offset = np.zeros(lists + 1, np.int64)
+    for at in range(lists):
+        offset[at + 1] = offset[at] + max(room[at] + (room[at] >> int64(3)), state.filled[at])
+    ticks = np.empty(offset[lists], state.ticks.dtype)
+    for at in range(lists):
+        for j in range(state.filled[at]):
+            ticks[offset[at] + j] = state.ticks[state.offset[at] + j]
+    return Samples(ticks, offset, state.filled)
+
+
+@kernel
+def _read(state: Samples, cells: Any, since: Any, instances: Any, keep: Any, epsilon: Any) -> Any:
+    """Per cell the median of the instances' answers; exact where every level is complete."""
+    value = np.empty(cells.shape[0], np.float64)
+    lower = np.empty(cells.shape[0], np.float64)
+    upper = np.empty(cells.shape[0], np.float64)
+    answers = np.empty(instances, np.float64)
+    for i in range(cells.shape[0]):
+        least, exact = int64(0), False
+        for instance in range(instances):
+            line = (int64(cells[i]) * instances + instance) * int64(LEVELS)
+            sampled, level, complete = int64(0), int64(LEVELS), True
+            while level > int64(0) and complete:
+                at = line + level - int64(1)
+                past = state.offset[at] + state.filled[at]
+                first = max(state.offset[at], past - keep)
+                found = past - first_after(state.ticks, first, past, since)
+                complete = found < keep
+                if complete:
+                    sampled += found
+                    level -= int64(1)
+                else:
+                    least = max(least, sampled + found)
+            answers[instance] = np.float64(sampled) * np.float64(int64(1) << level)
+            if complete:
+                exact = True
+                least = sampled
+        if exact:
+            value[i] = lower[i] = upper[i] = np.float64(least)
+        else:
+            answers.sort()
+            middle = (answers[(instances - 1) >> 1] + answers[instances >> 1]) / 2.0
+            value[i] = max(middle, np.float64(least))
+            lower[i] = max(value[i] / (1.0 + epsilon), np.float64(least))
+            upper[i] = value[i] / (1.0 - epsilon)
+    return value, lower, upper
+
+
+@kernel
+def _united(one: Samples, other: Samples, shift: Any, keep: Any) -> Samples:
+    """Per list both samples in order of time, cut to the newest; `shift` is added to the other's offsets."""
+    lists = one.filled.shape[0]
+    offset = np.zeros(lists + 1, np.int64)
+    count = np.empty(lists, np.int64)
+    for at in range(lists):
+        count[at] = min(one.filled[at], keep) + min(other.filled[at], keep)
+        offset[at + 1] = offset[at] + min(count[at], keep)
+    ticks = np.empty(offset[lists], one.ticks.dtype)
+    for at in range(lists):
+        left, right = one.offset[at] + one.filled[at], other.offset[at] + other.filled[at]
+        left_first, right_first = one.offset[at], other.offset[at]
+        into = offset[at + 1]
+        while into > offset[at]:
+            into -= int64(1)
+            mine = int64(one.ticks[left - int64(1)]) if left > left_first else int64(-1)
+            theirs = max(int64(other.ticks[right - int64(1)]) + shift, int64(0)) if right > right_first else int64(-1)
+            if mine >= theirs:
+                ticks[into] = mine
+                left -= int64(1)
+            else:
+                ticks[into] = theirs
+                right -= int64(1)
+        count[at] = offset[at + 1] - offset[at]
+    return Samples(ticks, offset, count)
