@@ -32,6 +32,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "late": ("raise", "side", "drop"),
     "unit": (None, *UNITS),
 }
+_SPLITS = ("point", "inner")
 READING = ("estimator", "late", "lateness")
 """Fields that say how a sketch is fed and read, not what it holds: sketches that differ in them still merge."""
 
@@ -180,22 +181,14 @@ class SketchConfig:
             f"epsilon_sw {self.epsilon_sw:.6f}, epsilon_cm {self.epsilon_cm:.6f}",
             f"memory with {arrivals:,} arrivals in the window:",
         ]
-        for counter in CHOICES["counter"]:
-            other = self.replace(counter=counter)
-            lines.append(
-                f"  counter {counter!r:<27} width {other.width:>7,}  {other.expected_nbytes(arrivals):>14,} bytes"
-            )
-        for name in CHOICES["optimize_for"]:
-            other = self.replace(counter="eh", optimize_for=name)
-            lines.append(
-                f"  'eh', split for {name:<19} width {other.width:>7,}  {other.expected_nbytes(arrivals):>14,} bytes"
-            )
+        others = [(f"counter {counter!r}", self.replace(counter=counter)) for counter in CHOICES["counter"]]
+        others += [(f"'eh', split for {name}", self.replace(counter="eh", optimize_for=name)) for name in _SPLITS]
+        costs = [(name, other.width, other.expected_nbytes(arrivals)) for name, other in others]
         split = budget.authors_split(self.epsilon)
         width = budget.table_width(split.epsilon_cm)
         size = width * self.depth * (_histogram_ticks(split.epsilon_sw, arrivals / width) * self.tick_bytes + 32)
-        lines.append(
-            f"  'eh', split of the authors' code    width {width:>7,}  {size:>14,} bytes, but holds 2 epsilon only"
-        )
+        costs.append(("'eh', authors' split (2 epsilon)", width, size))
+        lines += [f"  {name:<33} width {width:>7,}  {size:>14,} bytes" for name, width, size in costs]
         return "\n".join(lines)
 
     def _set(self, name: str, value: Any) -> None:
@@ -239,9 +232,9 @@ def _deterministic_ticks(epsilon_sw: float, arrivals: float) -> int:
 
 
 def _randomized_ticks(samples: int, instances: int, arrivals: float) -> int:
-    """Ticks that a randomized wave keeps: `samples` of every level, or as many as drew it; a fourth and an eighth of room."""
-    kept = sum(min(samples * 1.25, arrivals / 2 ** (level + 1)) for level in range(48))
-    return ceil(instances * kept * 9 / 8) + 48 * instances * 16 // 4
+    """Ticks that a randomized wave keeps: `samples` of every level, or as many as drew it, and room."""
+    kept = sum(min(samples * 1.25, arrivals / 2.0 ** (level + 1)) for level in range(48))
+    return ceil(instances * (kept * 9 / 8 + 48 * 4))
 
 
 _TICKS_KEPT: dict[str, Callable[[SketchConfig, float], int]] = {
