@@ -14,15 +14,15 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, uint64
+from numba import uint64
 from numpy.typing import NDArray
 from xxhash import xxh64_intdigest
 
 from ecmsketch.columns import as_column
 from ecmsketch.errors import InputError
 from ecmsketch.kernels import kernel
+from ecmsketch.xxhash64 import STRING_SEED, utf8_many, xxhash64_many
 
-STRING_SEED = 42
 _MASK = 2**64 - 1
 
 
@@ -132,17 +132,17 @@ def _hash_fixed_width(column: NDArray[Any]) -> NDArray[np.uint64]:
     column = np.ascontiguousarray(column)
     lengths = np.char.str_len(column).astype(np.int64)
     starts = np.arange(len(column), dtype=np.int64) * column.dtype.itemsize
-    return _xxhash64_many(column.view(np.uint8) if len(column) else np.empty(0, np.uint8), starts, starts + lengths)
+    return xxhash64_many(column.view(np.uint8) if len(column) else np.empty(0, np.uint8), starts, starts + lengths)
 
 
 def _hash_unicode(column: NDArray[Any]) -> NDArray[np.uint64]:
     column = np.ascontiguousarray(column.astype(column.dtype.newbyteorder("="), copy=False))
     if not len(column) or not column.dtype.itemsize:
         return np.full(len(column), hash_item(""), np.uint64)
-    text, ends = _utf8_many(column.view(np.uint32).reshape(len(column), -1))
+    text, ends = utf8_many(column.view(np.uint32).reshape(len(column), -1))
     if ends[-1] < 0:
         return _hash_objects(column.tolist())  # says which item UTF-8 cannot hold
-    return _xxhash64_many(text, np.concatenate([np.zeros(1, np.int64), ends[:-1]]), ends)
+    return xxhash64_many(text, np.concatenate([np.zeros(1, np.int64), ends[:-1]]), ends)
 
 
 def _hash_objects(items: list[Any]) -> NDArray[np.uint64]:
@@ -188,105 +188,8 @@ def _hash_arrow(column: Any) -> NDArray[np.uint64]:
     width: Any = np.int64 if _is_large(pa, kind) else np.int32
     bounds = np.frombuffer(offsets, width, len(column) + 1, column.offset * np.dtype(width).itemsize).astype(np.int64)
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-    return _xxhash64_many(text, bounds[:-1], bounds[1:])
+    return xxhash64_many(text, bounds[:-1], bounds[1:])
 
 
 def _is_large(pa: Any, kind: Any) -> bool:
     return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
-
-
-@kernel
-def _utf8_many(points: Any) -> Any:
-    """Rows of code points, padded with zeros, as UTF-8 one after the other: (bytes, ends).
-
-    A last end of -1 means that some row holds a surrogate.
-    """
-    text = np.empty(4 * points.size, np.uint8)
-    ends = np.empty(points.shape[0], np.int64)
-    at = int64(0)
-    lone = False
-    for row in range(points.shape[0]):
-        length = points.shape[1]
-        while length > 0 and points[row, length - 1] == 0:
-            length -= 1
-        for i in range(length):
-            point = int64(points[row, i])
-            if point < int64(0x80):
-                text[at] = point
-                at += int64(1)
-                continue
-            lone = lone or int64(0xD800) <= point < int64(0xE000)
-            more = int64(1) if point < int64(0x800) else int64(2) if point < int64(0x10000) else int64(3)
-            text[at] = ((int64(0xFF00) >> (more + int64(1))) & int64(0xFF)) | (point >> (int64(6) * more))
-            for byte in range(1, more + 1):
-                text[at + byte] = int64(0x80) | ((point >> (int64(6) * (more - byte))) & int64(0x3F))
-            at += more + int64(1)
-        ends[row] = at
-    if lone:
-        ends[-1] = int64(-1)
-    return text, ends
-
-
-@kernel
-def _rotate(x: Any, bits: Any) -> Any:
-    return (x << bits) | (x >> (uint64(64) - bits))
-
-
-@kernel
-def _word(data: Any, at: Any, size: Any) -> Any:
-    """`size` bytes as a little-endian number."""
-    x = uint64(0)
-    for i in range(size):
-        x |= uint64(data[at + i]) << uint64(8 * i)
-    return x
-
-
-@kernel
-def _stripe(accumulator: Any, lane: Any) -> Any:
-    return _rotate(accumulator + lane * uint64(0xC2B2AE3D27D4EB4F), uint64(31)) * uint64(0x9E3779B185EBCA87)
-
-
-@kernel
-def _fold(digest: Any, accumulator: Any) -> Any:
-    return (digest ^ _stripe(uint64(0), accumulator)) * uint64(0x9E3779B185EBCA87) + uint64(0x85EBCA77C2B2AE63)
-
-
-@kernel
-def _xxhash64(data: Any, at: Any, end: Any, seed: Any) -> Any:
-    """xxHash64 of data[at:end], after its public specification."""
-    p1, p2, p3 = uint64(0x9E3779B185EBCA87), uint64(0xC2B2AE3D27D4EB4F), uint64(0x165667B19E3779F9)
-    p4, p5 = uint64(0x85EBCA77C2B2AE63), uint64(0x27D4EB2F165667C5)
-    length = uint64(end - at)
-    if end - at >= int64(32):
-        a, b, c, d = seed + p1 + p2, seed + p2, seed, seed - p1
-        while end - at >= int64(32):
-            a = _stripe(a, _word(data, at, int64(8)))
-            b = _stripe(b, _word(data, at + int64(8), int64(8)))
-            c = _stripe(c, _word(data, at + int64(16), int64(8)))
-            d = _stripe(d, _word(data, at + int64(24), int64(8)))
-            at += int64(32)
-        x = _rotate(a, uint64(1)) + _rotate(b, uint64(7)) + _rotate(c, uint64(12)) + _rotate(d, uint64(18))
-        x = _fold(_fold(_fold(_fold(x, a), b), c), d)
-    else:
-        x = seed + p5
-    x += length
-    while end - at >= int64(8):
-        x = _rotate(x ^ _stripe(uint64(0), _word(data, at, int64(8))), uint64(27)) * p1 + p4
-        at += int64(8)
-    if end - at >= int64(4):
-        x = _rotate(x ^ (_word(data, at, int64(4)) * p1), uint64(23)) * p2 + p3
-        at += int64(4)
-    while at < end:
-        x = _rotate(x ^ (uint64(data[at]) * p5), uint64(11)) * p1
-        at += int64(1)
-    x = (x ^ (x >> uint64(33))) * p2
-    x = (x ^ (x >> uint64(29))) * p3
-    return x ^ (x >> uint64(32))
-
-
-@kernel
-def _xxhash64_many(data: Any, starts: Any, ends: Any) -> NDArray[np.uint64]:
-    digests = np.empty(starts.shape[0], np.uint64)
-    for i in range(starts.shape[0]):
-        digests[i] = _xxhash64(data, starts[i], ends[i], uint64(STRING_SEED))
-    return digests
