@@ -34,7 +34,7 @@ class CountMin:
 
 @kernel
 def _count_plainly(items: Any, rows: RowHashes, counts: Any) -> None:
-    width = uint64(rows.width)
+    width = rows.width[0]
     for i in range(items.shape[0]):
         low, high = items[i] & uint64(0xFFFFFFFF), items[i] >> uint64(32)
         for row in range(rows.low.shape[0]):

@@ -48,7 +48,7 @@ class TestRefusals:
             (good[:200], "checksum"),
             (b"PAR1" + good[4:], "not a sketch"),
             (good[:4] + b"\x02" + good[5:], "version 2"),
-            (sealed(good[:5] + b"\x09" + good[6:-8]), "kind"),
+            (sealed(good[:5] + b"\x09" + good[6:-8]), "unknown kind 9"),
             (good + b"\x00", "checksum"),
             (sealed(good[:-8] + b"\x00"), "add up"),
             ("text", "expected bytes"),
@@ -88,7 +88,7 @@ def header(epsilon=0.9, delta=0.5, flags=0, levels=0, now=0, origin=0, counted=0
     """A sketch as an adversary would write it by hand."""
     return sealed(
         struct.pack("<4sBBH", b"ECMS", 1, 0, 0)
-        + struct.pack("<ddqQqqdHBBBBBBBB", epsilon, delta, 50, 0, -1, 0, 0.0, 0, 1, 0, 0, 0, 0, 0, 1, 0)
+        + struct.pack("<ddqQqqdHBBBBBBBBBB", epsilon, delta, 50, 0, -1, 0, 0.0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0)
         + struct.pack("<BHQqqqQQIQQ", flags, levels, 0, now, origin, -(2**61), counted, dropped, 0, len(counters), 0)
         + counters
     )

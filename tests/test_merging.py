@@ -213,7 +213,7 @@ class TestWhatCannotBeCombined:
     @pytest.mark.parametrize("sketches", [5, None, ecm.EcmSketch(make())])
     def test_not_a_list(self, sketches):
         for combine in (ecm.merge, ecm.concat):
-            with pytest.raises(MergeError, match="list of EcmSketch"):
+            with pytest.raises(MergeError, match="list of sketches"):
                 combine(sketches)
 
     def test_merging_again_and_again(self):

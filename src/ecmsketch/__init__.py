@@ -4,7 +4,18 @@ from ecmsketch import errors
 from ecmsketch.config import SketchConfig
 from ecmsketch.estimate import Estimate, Estimates
 from ecmsketch.merging import concat, merge
+from ecmsketch.prefix import HeavyHitter, PrefixSketch
 from ecmsketch.sketch import EcmSketch
 
-__all__ = ["EcmSketch", "Estimate", "Estimates", "SketchConfig", "concat", "errors", "merge"]
+__all__ = [
+    "EcmSketch",
+    "Estimate",
+    "Estimates",
+    "HeavyHitter",
+    "PrefixSketch",
+    "SketchConfig",
+    "concat",
+    "errors",
+    "merge",
+]
 __version__ = "0.1.0"

@@ -11,7 +11,6 @@ from ecmsketch.columns import as_column
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
 from ecmsketch.errors import InputError
-from ecmsketch.hashing import hash_items
 from ecmsketch.sorting import is_sorted, sort_by_tick
 from ecmsketch.ticks import check_tick, to_ticks
 
@@ -45,9 +44,8 @@ class Batch(NamedTuple):
         return np.ones(len(self.ticks), np.int64) if self.weights is None else self.weights
 
 
-def prepare_batch(items: Any, ticks: Any, weights: Any, config: SketchConfig, now: int | None) -> Batch:
-    """Hash, check and sort arrivals; those of weight zero are left out."""
-    hashed = hash_items(items)
+def prepare_batch(hashed: NDArray[np.uint64], ticks: Any, weights: Any, config: SketchConfig, now: int | None) -> Batch:
+    """Check and sort arrivals; those of weight zero are left out."""
     counts = None if weights is None else _to_weights(weights)
     if counts is not None and len(counts) != len(hashed):
         raise InputError(f"weights: expected {len(hashed)}, one per item, got {len(counts)}")

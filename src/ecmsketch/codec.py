@@ -14,15 +14,18 @@ from ecmsketch.config import CHOICES, SketchConfig
 from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of
 from ecmsketch.errors import ConfigError, FormatError
 from ecmsketch.late import LateArrivals
+from ecmsketch.prefix_config import PrefixConfig
 from ecmsketch.state import MAX_LEVELS, SketchState
 from ecmsketch.ticks import MAX_TICK, MIN_TICK
 
 MAGIC = b"ECMS"
 VERSION = 1
 KIND_SKETCH = 0
+KIND_PREFIX = 1
+_KIND_NAMES = {KIND_SKETCH: "an EcmSketch", KIND_PREFIX: "a PrefixSketch"}
 
 _ENVELOPE = struct.Struct("<4sBBH")
-_CONFIG = struct.Struct("<ddqQqqdHBBBBBBBB")
+_CONFIG = struct.Struct("<ddqQqqdHBBBBBBBBBB")
 _STATE = struct.Struct("<BHQqqqQQIQQ")
 _CHECKSUM = struct.Struct("<Q")
 _CHECKSUM_SEED = 0
@@ -32,7 +35,7 @@ _HAS_CLOCK, _HAS_ORIGIN, _HAS_COUNTERS, _HAS_SETTLED = 1, 2, 4, 8
 _MAX_LATE = 2**62
 
 
-def encode(state: SketchState) -> bytes:
+def encode(state: SketchState, kind: int) -> bytes:
     """A sketch as bytes. Equal sketches give equal bytes."""
     now = state.now or 0
     counters = b"" if state.counters is None else state.counters.encode(now)
@@ -51,7 +54,7 @@ def encode(state: SketchState) -> bytes:
     columns = (held.ticks, held.items, held.explicit_weights())
     body = b"".join(
         [
-            _ENVELOPE.pack(MAGIC, VERSION, KIND_SKETCH, 0),
+            _ENVELOPE.pack(MAGIC, VERSION, kind, 0),
             _encode_config(state.config),
             header,
             counters,
@@ -62,11 +65,11 @@ def encode(state: SketchState) -> bytes:
     return body + _CHECKSUM.pack(xxh64_intdigest(body, _CHECKSUM_SEED))
 
 
-def decode(data: Any) -> SketchState:
+def decode(data: Any, kind: int) -> SketchState:
     """The sketch in some bytes, or a FormatError that says what is wrong with them."""
-    body = _open_envelope(data)
+    body = _open_envelope(data, kind)
     try:
-        config = _decode_config(body[_ENVELOPE.size :])
+        config = _decode_config(body[_ENVELOPE.size :], kind)
     except ConfigError as error:
         raise FormatError(f"config: {error}") from error
     fields = _STATE.unpack_from(body, _ENVELOPE.size + _CONFIG.size)
@@ -102,7 +105,7 @@ def decode(data: Any) -> SketchState:
     )
 
 
-def _open_envelope(data: Any) -> bytes:
+def _open_envelope(data: Any, expected_kind: int) -> bytes:
     """Everything before the checksum, once length, magic, version and checksum are right."""
     try:
         whole = bytes(memoryview(data))
@@ -119,8 +122,10 @@ def _open_envelope(data: Any) -> bytes:
         raise FormatError(
             f"sketch: format version {version} is unknown, this library reads version {VERSION}; upgrade it"
         )
-    if kind != KIND_SKETCH or reserved != 0:
-        raise FormatError(f"sketch: expected kind {KIND_SKETCH} and reserved 0, got {kind} and {reserved}")
+    if kind != expected_kind or reserved != 0:
+        raise FormatError(
+            f"sketch: expected {_KIND_NAMES[expected_kind]}, got {_KIND_NAMES.get(kind, f'unknown kind {kind}')}"
+        )
     body = whole[: -_CHECKSUM.size]
     (expected,) = _CHECKSUM.unpack_from(whole, len(body))
     if xxh64_intdigest(body, _CHECKSUM_SEED) != expected:
@@ -133,12 +138,12 @@ def _encode_config(config: SketchConfig) -> bytes:
     lateness = -1 if config.lateness is None else config.lateness
     return _CONFIG.pack(
         config.epsilon, config.delta, config.window, config.seed, lateness, config.max_arrivals or 0,
-        config.wave_constant or 0.0, config.merge_depth, config.wave_instances, *choices,
+        config.wave_constant or 0.0, config.merge_depth, config.wave_instances, *_domain(config), *choices,
     )  # fmt: skip
 
 
-def _decode_config(data: bytes) -> SketchConfig:
-    epsilon, delta, window, seed, lateness, max_arrivals, constant, merge_depth, instances, *choices = (
+def _decode_config(data: bytes, kind: int) -> SketchConfig:
+    epsilon, delta, window, seed, lateness, max_arrivals, constant, merge_depth, instances, bits, digit, *choices = (
         _CONFIG.unpack_from(data)
     )
     named = {}
@@ -146,7 +151,7 @@ def _decode_config(data: bytes) -> SketchConfig:
         if index >= len(CHOICES[name]):
             raise FormatError(f"config: {name} number {index} is unknown, expected 0 to {len(CHOICES[name]) - 1}")
         named[name] = CHOICES[name][index]
-    return SketchConfig(
+    settings = dict(
         epsilon=epsilon,
         delta=delta,
         window=window,
@@ -158,6 +163,17 @@ def _decode_config(data: bytes) -> SketchConfig:
         merge_depth=merge_depth,
         **named,
     )
+    if kind == KIND_PREFIX:
+        return PrefixConfig(**settings, bits=bits, radix=1 << min(digit, 16))
+    if bits or digit:
+        raise FormatError("config: only a PrefixSketch has bits and a radix")
+    return SketchConfig(**settings)
+
+
+def _domain(config: SketchConfig) -> tuple[int, int]:
+    if isinstance(config, PrefixConfig):
+        return config.bits, config.radix.bit_length() - 1
+    return 0, 0
 
 
 def _check_header(flags: int, levels: int, now: int, origin: int, frontier: int) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ecmsketch import budget
 from ecmsketch.errors import ConfigError, InputError
+from ecmsketch.hashing import RowHashes, row_hashes
 from ecmsketch.ticks import UNITS, to_span
 
 MIN_EPSILON = 1e-6
@@ -139,6 +140,10 @@ class SketchConfig:
     def cells(self) -> int:
         """Counters in all."""
         return self.width * self.depth
+
+    def row_hashes(self) -> RowHashes:
+        """How items find their cells."""
+        return row_hashes(self.seed, self.depth, self.width)
 
     @cached_property
     def confidence(self) -> float:

@@ -81,7 +81,7 @@ class LateArrivals:
             return None
         cells = cells_of(late.items, rows)
         weights = np.broadcast_to(late.explicit_weights(), cells.shape)
-        counts = np.bincount(cells.ravel(), weights.ravel(), minlength=len(rows.low) * rows.width)
+        counts = np.bincount(cells.ravel(), weights.ravel(), minlength=int(rows.width.sum()))
         return counts.astype(np.float64)
 
     def copy(self, config: SketchConfig | None = None) -> LateArrivals:

@@ -9,44 +9,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TypeVar
 
 from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of, new_counters
 from ecmsketch.errors import MergeError
-from ecmsketch.hashing import row_hashes
-from ecmsketch.sketch import EcmSketch
 from ecmsketch.state import MAX_LEVELS, SketchState
+from ecmsketch.table import WindowTable
 
 METHODS = ("n-way", "binary")
+Sketch = TypeVar("Sketch", bound=WindowTable)
 
 
-def merge(sketches: Iterable[EcmSketch], method: str = "n-way") -> EcmSketch:
+def merge(sketches: Iterable[Sketch], method: str = "n-way") -> Sketch:
     """One sketch for the union of many sites' streams, as if one site had seen all, in order of time.
 
     "n-way" merges all in one step, which costs one level of error: epsilon_sw becomes
     (1 + epsilon_sw)^2 - 1. "binary" merges in pairs up a tree, as in the paper's experiments: a level each.
     Every answer's bounds include it, and `merge_depth` in the config budgets for it.
     """
-    states = _states(sketches)
-    return EcmSketch._of(merge_states(states, method))
+    kind, states = _states(sketches, "merged")
+    return kind._of(merge_states(states, method))
 
 
-def concat(sketches: Iterable[EcmSketch]) -> EcmSketch:
+def concat(sketches: Iterable[Sketch]) -> Sketch:
     """One sketch for consecutive segments of one stream, in order of time; adds no error.
 
     The last segment stays live: the result can be updated further.
     """
-    return EcmSketch._of(concat_states(_states(sketches)))
+    kind, states = _states(sketches, "concatenated")
+    return kind._of(concat_states(states))
 
 
-def _states(sketches: Iterable[EcmSketch]) -> list[SketchState]:
-    if isinstance(sketches, EcmSketch) or not isinstance(sketches, Iterable):
-        raise MergeError(f"expected a list of EcmSketch objects, got one {type(sketches).__name__}")
-    states = []
-    for sketch in sketches:
-        if not isinstance(sketch, EcmSketch):
-            raise MergeError(f"expected EcmSketch objects, got {type(sketch).__name__}; deserialize bytes first")
-        states.append(sketch._flushed())
-    return states
+def _states(sketches: Iterable[Sketch], done: str) -> tuple[type[Sketch], list[SketchState]]:
+    if isinstance(sketches, WindowTable) or not isinstance(sketches, Iterable):
+        raise MergeError(f"expected a list of sketches, got one {type(sketches).__name__}")
+    given = list(sketches)
+    for sketch in given:
+        if not isinstance(sketch, WindowTable):
+            raise MergeError(f"expected sketches, got {type(sketch).__name__}; deserialize bytes first")
+    if not given:
+        raise MergeError(f"no sketches were given to be {done}; give at least one")
+    names = sorted({type(sketch).__name__ for sketch in given})
+    if len(names) > 1:
+        raise MergeError(f"sketches of different kinds cannot be {done}: {' and '.join(names)}")
+    return type(given[0]), [sketch._flushed() for sketch in given]
 
 
 def merge_states(states: list[SketchState], method: str) -> SketchState:
@@ -142,8 +148,6 @@ def _renumber(state: SketchState, by: int) -> None:
 
 
 def _require_compatible(states: list[SketchState], done: str) -> None:
-    if not states:
-        raise MergeError(f"no sketches were given to be {done}; give at least one")
     for state in states[1:]:
         different = states[0].config.differences(state.config)
         if different:
@@ -157,7 +161,7 @@ def _require_compatible(states: list[SketchState], done: str) -> None:
 
 def _settle_late(state: SketchState) -> None:
     config = state.config
-    state.late.settle_all(config, row_hashes(config.seed, config.depth, config.width))
+    state.late.settle_all(config, config.row_hashes())
 
 
 def _parts(states: list[SketchState]) -> tuple[list[Counters], list[int]]:

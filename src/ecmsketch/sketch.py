@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import secrets
-from array import array
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch import answers, codec
-from ecmsketch.batches import Batch, prepare_batch
-from ecmsketch.budget import carried_epsilon
-from ecmsketch.config import READING, SketchConfig
-from ecmsketch.counters import MAX_ARRIVALS, Reading, new_counters
-from ecmsketch.errors import ConfigError, InputError, LateArrivalError, QueryError
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters import Reading
+from ecmsketch.errors import ConfigError, QueryError
 from ecmsketch.estimate import Estimate, Estimates
-from ecmsketch.hashing import cells_of, fill_cells, hash_item, hash_items, row_hashes
-from ecmsketch.state import SketchState
-from ecmsketch.ticks import MAX_TICK, MIN_TICK, Span, Tick, to_span, to_tick
+from ecmsketch.hashing import cells_of, hash_item, hash_items
+from ecmsketch.table import Interval, WindowTable
+from ecmsketch.ticks import Span
 
 Item = str | bytes | int
-Interval = tuple[Tick, Tick]
-
-_BLOCK = 2**20
-"""Events counted at a time: enough that few of them end a bucket, few enough for the processor's cache."""
 
 
-class EcmSketch:
+class EcmSketch(WindowTable):
     """Counts items over a sliding window, in little memory; any range up to the window can be asked.
 
     >>> sketch = EcmSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600))
@@ -39,117 +31,15 @@ class EcmSketch:
     it is the whole window. The clock `now` is the newest tick seen, or what `advance` moved it to.
     """
 
+    kind = codec.KIND_SKETCH
+
     def __init__(self, config: SketchConfig, site: str | None = None) -> None:
         """`site` matters with counter="rw" only: sites of different names draw different samples, the same name
         draws the same again. Without one, a name is drawn at random.
         """
         if not isinstance(config, SketchConfig):
             raise ConfigError(f"config: expected a SketchConfig, got {type(config).__name__}")
-        key = 0 if config.counter != "rw" else secrets.randbits(64) if site is None else hash_item(site)
-        self._attach(SketchState(config, key, now=0 if config.model == "count" else None))
-
-    def _attach(self, state: SketchState) -> None:
-        config = state.config
-        self._state = state
-        self._rows = row_hashes(config.seed, config.depth, config.width)
-        self._block = max(_BLOCK, 16 * config.cells)
-        self._norms: dict[tuple[int, int], float] = {}
-        self._pending_items = array("Q")
-        self._pending_ticks = array("q")
-        self._pending_limit = min(max(4 * config.cells, 2048), 65_536)
-        # `update` compares ticks with this; beyond any tick, it sends all of them through `update_many`.
-        self._clock = MAX_TICK + 1
-        self._reset_clock()
-
-    @classmethod
-    def _of(cls, state: SketchState) -> Self:
-        sketch = cls.__new__(cls)
-        sketch._attach(state)
-        return sketch
-
-    @property
-    def config(self) -> SketchConfig:
-        """What the sketch was built to promise."""
-        return self._state.config
-
-    @property
-    def now(self) -> int | None:
-        """The clock: the newest tick seen or advanced to; None before the first."""
-        return self._flushed().now
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was ever counted."""
-        return self._flushed().is_empty
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held by the sketch's state."""
-        counters = self._state.counters
-        pending = 16 * len(self._pending_ticks)
-        return (0 if counters is None else counters.nbytes) + self._state.late.nbytes + pending
-
-    @property
-    def bucket_count(self) -> int:
-        """Buckets stored over all counters."""
-        parts = (self._flushed().counters, self._state.late.settled)
-        return sum(counters.bucket_count for counters in parts if counters is not None)
-
-    @property
-    def late_counted(self) -> int:
-        """Arrivals behind the clock that were counted in their place (late="side")."""
-        return self._state.late.counted
-
-    @property
-    def late_dropped(self) -> int:
-        """Arrivals behind the clock that were not counted."""
-        return self._state.late.dropped
-
-    @property
-    def merge_levels(self) -> int:
-        """Levels of merging behind this sketch."""
-        return self._state.levels
-
-    @property
-    def epsilon(self) -> float:
-        """What point queries hold now, merging included: the config's epsilon after `merge_depth` levels."""
-        epsilon_sw = carried_epsilon(self.config.epsilon_sw, self.merge_levels)
-        return epsilon_sw + self.config.epsilon_cm + epsilon_sw * self.config.epsilon_cm
-
-    def update(self, item: Item, tick: Tick | None = None, weight: int = 1) -> None:
-        """Count one arrival. Arrivals are gathered, and counted in bulk before the next question."""
-        if tick.__class__ is int and weight == 1 and self._clock <= tick <= MAX_TICK:
-            self._pending_items.append(hash_item(item))
-            self._pending_ticks.append(tick)
-            self._clock = tick
-            if len(self._pending_ticks) >= self._pending_limit:
-                self._flush()
-        else:
-            self.update_many([item], None if tick is None else [tick], [weight])
-
-    def update_many(self, items: Any, ticks: Any = None, weights: Any = None) -> None:
-        """Count many arrivals; the same state as calling `update` on each, in order of their ticks.
-
-        Items, ticks and weights are numpy arrays, Arrow or pandas columns, or lists. If any of them is
-        wrong an error says so and nothing is counted. With model="count" leave ticks out.
-        """
-        state = self._flushed()
-        batch = prepare_batch(items, ticks, weights, state.config, state.now)
-        self._check_room(batch.arrivals())
-        on_time, behind = self._split_late(batch)
-        if len(behind.ticks):
-            self._take_late(behind)
-        self._add(on_time)
-
-    def advance(self, tick: Tick) -> None:
-        """Move the clock without an arrival, so that what is older than the window expires."""
-        if self.config.model == "count":
-            raise InputError("advance: with model='count' only arrivals move the clock")
-        now, tick = self.now, to_tick(tick, self.config.unit)
-        if now is not None and tick < now:
-            raise InputError(f"advance: the clock is at {now} already and cannot go back to {tick}")
-        self._state.now = tick
-        self._after_change()
+        super().__init__(config, site)
 
     def estimate(self, item: Item, last: Span | None = None, between: Interval | None = None) -> Estimate:
         """How often an item came in a range."""
@@ -205,144 +95,12 @@ class EcmSketch:
             ours, others, answers.total(ours, self.config), answers.total(others, self.config), self.config
         )
 
-    def serialize(self) -> bytes:
-        """The sketch as bytes, by docs/format.md. Equal sketches give equal bytes."""
-        return codec.encode(self._flushed())
-
-    @classmethod
-    def deserialize(cls, data: bytes | bytearray | memoryview) -> Self:
-        """The sketch that `serialize` wrote; a FormatError if the bytes are anything else."""
-        return cls._of(codec.decode(data))
-
-    def copy(self, **changes: Any) -> Self:
-        """An independent copy; `estimator`, `late` and `lateness` may be changed in it."""
-        fixed = sorted(set(changes) - set(READING))
-        if fixed:
-            raise ConfigError(f"copy: {', '.join(fixed)} cannot change in a filled sketch, only {', '.join(READING)}")
-        return self._of(self._flushed().copy(self.config.replace(**changes)))
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
-
-    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
-        return type(self).deserialize, (self.serialize(),)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, EcmSketch):
-            return NotImplemented
-        return self.config == other.config and self.serialize() == other.serialize()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        config = self.config
-        merged = f", merge_levels={self.merge_levels}" if self.merge_levels else ""
-        return (
-            f"EcmSketch(epsilon={config.epsilon:g}, delta={config.delta:g}, window={config.window}, "
-            f"counter={config.counter!r}, model={config.model!r}, now={self.now}, nbytes={self.nbytes}{merged})"
-        )
-
     def _check_proven(self, query: str, unproven: bool) -> None:
         if self.config.counter == "rw" and not unproven:
             raise QueryError(
                 f"{query}: randomized waves err in both directions at random, and the paper bounds only their point "
                 "queries; use counter='eh' or 'dw', or ask with unproven=True"
             )
-
-    def _flushed(self) -> SketchState:
-        """The state, with everything counted that `update` has gathered."""
-        if self._pending_ticks:
-            self._flush()
-        return self._state
-
-    def _flush(self) -> None:
-        items = np.frombuffer(self._pending_items, np.uint64)
-        ticks = np.frombuffer(self._pending_ticks, np.int64)
-        self._pending_items, self._pending_ticks = array("Q"), array("q")
-        self._add(Batch(items, ticks, None))
-
-    def _add(self, batch: Batch) -> None:
-        """Count arrivals in order, none behind the clock."""
-        if not len(batch.ticks):
-            return
-        state = self._state
-        oldest = int(batch.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
-        if state.counters is None:
-            state.counters = new_counters(state.config, state.key)
-        cells = np.empty((self.config.depth, min(self._block, len(batch.ticks))), np.uint32)
-        for begin in range(0, len(batch.ticks), self._block):
-            block = batch.select(slice(begin, begin + self._block))
-            block_cells = cells[:, : len(block.ticks)]
-            fill_cells(block.items, self._rows, block_cells)
-            state.counters.add(block_cells, block.ticks, block.weights, oldest, int(block.ticks[-1]))
-        if state.origin is None:
-            state.origin = oldest
-        state.now = int(batch.ticks[-1])
-        self._after_change()
-
-    def _check_room(self, arrivals: int) -> None:
-        if self._state.arrivals + arrivals > MAX_ARRIVALS:
-            raise InputError(
-                f"weights: {arrivals:,} more arrivals would pass 2**53 in one counter; nothing was counted"
-            )
-
-    def _split_late(self, batch: Batch) -> tuple[Batch, Batch]:
-        """What is on time, and what lies behind the clock."""
-        now = self._state.now
-        behind = 0 if now is None else int(np.searchsorted(batch.ticks, now, side="left"))
-        if behind and self.config.late == "raise":
-            raise LateArrivalError(
-                f"{behind} of {len(batch.ticks)} ticks lie behind the sketch's clock {now}, the oldest at "
-                f"{batch.ticks[0]}; nothing was counted. Give ticks in order, or set late='side' or late='drop'"
-            )
-        return batch.select(slice(behind, None)), batch.select(slice(0, behind))
-
-    def _take_late(self, batch: Batch) -> None:
-        state = self._state
-        assert state.now is not None
-        if self.config.late == "drop":
-            state.late.dropped += len(batch.ticks)
-            return
-        oldest = state.late.accept(batch, state.now, self.config, self._rows)
-        if oldest is not None:
-            state.origin = oldest if state.origin is None else min(state.origin, oldest)
-        self._after_change()
-
-    def _after_change(self) -> None:
-        state = self._state
-        if len(state.late.held.ticks) and state.now is not None:
-            state.late.settle(state.now, self.config, self._rows)
-        self._norms.clear()
-        self._reset_clock()
-
-    def _reset_clock(self) -> None:
-        if self.config.model == "time":
-            self._clock = MIN_TICK if self._state.now is None else self._state.now
-
-    def _range(self, last: Any, between: Any, now: int | None = None) -> tuple[int, int]:
-        """The range (since, until] that a query means."""
-        if now is None:
-            now = self.now or 0
-        unit, window = self.config.unit, self.config.window
-        if between is not None:
-            if last is not None:
-                raise QueryError("range: give last= or between=, not both")
-            try:
-                since, until = (to_tick(end, unit) for end in between)
-            except (TypeError, ValueError) as error:
-                raise QueryError(f"between: expected two ticks (from, to), got {between!r}") from error
-            if until < since:
-                raise QueryError(f"between: expected (from, to) with from <= to, got ({since}, {until})")
-            if since < now - window:
-                raise QueryError(f"between: {since} lies before the window, which begins at {now - window} (now {now})")
-            return min(since, now), min(until, now)
-        length = window if last is None else to_span(last, unit)
-        if not 0 <= length <= window:
-            raise QueryError(f"last: expected 0 to {window} (the window), got {length}")
-        return now - length, now
 
     def _estimate(self, items: NDArray[np.uint64], last: Any, between: Any) -> Estimates:
         since, until = self._range(last, between)
@@ -357,34 +115,11 @@ class EcmSketch:
             if len(self._norms) >= 1024:
                 self._norms.clear()
             row = self._read(np.arange(self.config.width, dtype=np.uint32), since, until)
-            self._norms[since, until] = float(row.upper.sum())
-        return self._norms[since, until]
+            self._norms[since, until] = answers.total(Reading(*(part[None] for part in row)), self.config)
+        return self._norms[since, until].upper
 
     def _table(self, since: int, until: int) -> Reading:
         """Every cell over a range, as depth x width."""
         cells = np.arange(self.config.cells, dtype=np.uint32)
         shape = (self.config.depth, self.config.width)
         return Reading(*(part.reshape(shape) for part in self._read(cells, since, until)))
-
-    def _read(self, cells: NDArray[np.uint32], since: int, until: int) -> Reading:
-        reading = self._read_since(cells, since)
-        now = self._flushed().now
-        if now is None or until >= now:
-            return reading
-        return answers.difference(reading, self._read_since(cells, until))
-
-    def _read_since(self, cells: NDArray[np.uint32], since: int) -> Reading:
-        state = self._flushed()
-        zeros = np.zeros(len(cells))
-        reading = Reading(zeros, zeros, zeros)
-        if state.origin is None or state.now is None:
-            return reading
-        since = min(max(since, state.now - state.config.window), state.now)
-        for counters in (state.counters, state.late.settled):
-            if counters is not None:
-                reading = answers.add(reading, counters.read(cells, since, state.now, state.origin))
-        held = state.late.held_by_cell(since, self._rows)
-        if held is not None:
-            reading = answers.add(reading, Reading(held[cells], held[cells], held[cells]))
-        displaced = state.levels if since >= state.origin else 0
-        return answers.widen(reading, self.config.epsilon_sw, displaced)
