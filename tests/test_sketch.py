@@ -325,6 +325,61 @@ class TestQueries:
             ecm.EcmSketch(make()).inner_product(ecm.EcmSketch(make(seed=1)))
 
 
+class TestOverTime:
+    @pytest.mark.parametrize("counter", ["eh", "dw"])
+    def test_a_history_lies_within_its_bounds(self, counter):
+        sketch, items, ticks = filled(make(counter=counter, epsilon=0.02))
+        for step, last in ((50, None), (7, 300), (333, 1000), (1000, None)):
+            series = sketch.history(0, step, last)
+            assert len(series) == (last or 1000) // step
+            assert series.tick[-1] == sketch.now
+            for tick, answer in zip(series.tick, series.estimates, strict=True):
+                exact = int(((items == 0) & (ticks > tick - step) & (ticks <= tick)).sum())
+                assert answer.covers(exact)
+                assert answer == sketch.estimate(0, between=(int(tick) - step, int(tick)))
+
+    def test_a_history_of_nothing_and_of_too_much(self):
+        empty = ecm.EcmSketch(make())
+        assert empty.history("a", 100).estimates.value.tolist() == [0] * 10
+        for step in (0, -5):
+            with pytest.raises(QueryError, match="step of 1 or more"):
+                empty.history("a", step)
+        with pytest.raises(QueryError, match="at most 100,000"):
+            ecm.EcmSketch(make(window=10**9)).history("a", 1)
+
+    def test_datetimes(self):
+        sketch = ecm.EcmSketch(make(unit="s", window=timedelta(hours=1)))
+        sketch.update_many(["a"] * 60, np.arange(60) * 60)
+        assert sketch.history("a", timedelta(minutes=10)).estimates.value == pytest.approx([10] * 6, abs=0.6)
+
+    @pytest.mark.parametrize("model", ["time", "count"])
+    def test_the_last_n_arrivals_of_merged_sites(self, model):
+        """What count-based sketches cannot do, the paper says: those of many sites together."""
+        config = make(epsilon=0.02, merge_depth=1, model=model)
+        rng = np.random.default_rng(0)
+        items, ticks = zipf_items(20_000, 50, rng), np.sort(rng.integers(0, 5000, 20_000))
+        if model == "time":
+            sites = [ecm.EcmSketch(config) for _ in range(5)]
+            for i, site in enumerate(sites):
+                site.update_many(items[i::5], ticks[i::5])
+            sketch = ecm.merge(sites)
+        else:
+            sketch = ecm.EcmSketch(config)
+            sketch.update_many(items)
+        for count in (1, 10, 250, 900):
+            exact = np.bincount(items[-count:], minlength=50)
+            found = sketch.estimate_many(np.arange(50), last_arrivals=count)
+            assert (found.lower <= exact).all()
+            assert (exact <= found.upper).all()
+            assert (np.abs(found.value - exact) <= 2 * config.epsilon * count + 8).all()
+            assert sketch.estimate(0, last_arrivals=count) == found[0]
+        for wrong in (-1, 10**9, 1.5, True):
+            with pytest.raises(QueryError, match="last_arrivals"):
+                sketch.estimate(0, last_arrivals=wrong)
+        with pytest.raises(QueryError, match="give one of"):
+            sketch.estimate(0, last=5, last_arrivals=5)
+
+
 class TestManners:
     def test_copies_are_equal_and_independent(self):
         sketch, _, _ = filled(make())

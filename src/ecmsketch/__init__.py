@@ -1,8 +1,8 @@
 """How often, in the last hour? Sliding-window sketches with guarantees, any range, merging and bytes."""
 
-from ecmsketch import errors
+from ecmsketch import domains, errors
 from ecmsketch.config import SketchConfig
-from ecmsketch.estimate import Estimate, Estimates
+from ecmsketch.estimate import Estimate, Estimates, Series
 from ecmsketch.merging import concat, merge
 from ecmsketch.prefix import HeavyHitter, PrefixSketch
 from ecmsketch.sketch import EcmSketch
@@ -13,8 +13,10 @@ __all__ = [
     "Estimates",
     "HeavyHitter",
     "PrefixSketch",
+    "Series",
     "SketchConfig",
     "concat",
+    "domains",
     "errors",
     "merge",
 ]

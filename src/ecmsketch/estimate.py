@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 
 class Estimate(NamedTuple):
-    """`lower <= exact <= upper` holds with probability at least `confidence`.
-
-    `upper` alone always holds; only `lower` depends on the hash functions' luck.
-    """
+    """`lower <= exact <= upper` holds with probability at least `confidence`."""
 
     value: float
     lower: float
@@ -50,3 +47,15 @@ class Estimates:
 
     def __iter__(self) -> Iterator[Estimate]:
         return (self[index] for index in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Answers over time: entry i is about the ticks (tick[i] - step, tick[i]]."""
+
+    tick: NDArray[np.int64]
+    step: int
+    estimates: Estimates
+
+    def __len__(self) -> int:
+        return len(self.tick)

@@ -39,7 +39,7 @@ class PrefixSketch(WindowTable):
     >>> sketch = PrefixSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600), bits=16)
     >>> sketch.update_many([20, 35, 35, 900], [1, 2, 3, 4])
     >>> sketch.quantile(0.5).value, sketch.range_sum(30, 40).value
-    (35.0, 2.0)
+    (35, 2.0)
     """
 
     kind = codec.KIND_PREFIX
@@ -229,7 +229,9 @@ class PrefixSketch(WindowTable):
         lower = self._descend(max(q * everything.lower, 1.0), since, until, "upper", from_right=False)
         upper = self._descend((1 - q) * everything.lower, since, until, "upper", from_right=True)
         lower, upper = min(lower, upper), max(lower, upper)
-        return Estimate(float(min(max(middle, lower), upper)), float(lower), float(upper), everything.confidence)
+        return Estimate(
+            min(max(middle, lower), upper), lower, upper, everything.confidence
+        )  # whole numbers, not floats
 
     def _descend(self, target: float, since: int, until: int, part: str, from_right: bool) -> int:
         """The number at which counts, added up from one side, reach the target (from the right: exceed it)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from ecmsketch import answers, codec
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Reading
 from ecmsketch.errors import ConfigError, QueryError
-from ecmsketch.estimate import Estimate, Estimates
+from ecmsketch.estimate import Estimate, Estimates, Series
 from ecmsketch.hashing import cells_of, hash_item, hash_items
 from ecmsketch.table import Interval, WindowTable
-from ecmsketch.ticks import Span
+from ecmsketch.ticks import Span, to_span
 
 Item = str | bytes | int
+
+MAX_STEPS = 100_000
+"""Of one history."""
 
 
 class EcmSketch(WindowTable):
@@ -41,13 +45,40 @@ class EcmSketch(WindowTable):
             raise ConfigError(f"config: expected a SketchConfig, got {type(config).__name__}")
         super().__init__(config, site)
 
-    def estimate(self, item: Item, last: Span | None = None, between: Interval | None = None) -> Estimate:
-        """How often an item came in a range."""
-        return self._estimate(np.array([hash_item(item)], np.uint64), last, between)[0]
+    def estimate(
+        self,
+        item: Item,
+        last: Span | None = None,
+        between: Interval | None = None,
+        last_arrivals: int | None = None,
+    ) -> Estimate:
+        """How often an item came in a range of ticks, or among the last so many arrivals of all items."""
+        return self._estimate(np.array([hash_item(item)], np.uint64), last, between, last_arrivals)[0]
 
-    def estimate_many(self, items: Any, last: Span | None = None, between: Interval | None = None) -> Estimates:
-        """How often each of many items came in a range."""
-        return self._estimate(hash_items(items), last, between)
+    def estimate_many(
+        self,
+        items: Any,
+        last: Span | None = None,
+        between: Interval | None = None,
+        last_arrivals: int | None = None,
+    ) -> Estimates:
+        """How often each of many items came; ranges as for `estimate`."""
+        return self._estimate(hash_items(items), last, between, last_arrivals)
+
+    def history(self, item: Item, step: Span, last: Span | None = None) -> Series:
+        """How often an item came in every `step` of a range, oldest first: for plotting.
+
+        Each entry is an interval, so its error is relative to all that came after it began (docs/guarantees.md).
+        """
+        since, until = self._range(last, None)
+        length = to_span(step, self.config.unit)
+        if length < 1 or (until - since) // length > MAX_STEPS:
+            raise QueryError(f"history: expected a step of 1 or more, and at most {MAX_STEPS:,} of them, got {length}")
+        ends = np.arange(until, since + length - 1, -length, dtype=np.int64)[::-1]
+        cells = cells_of(np.array([hash_item(item)], np.uint64), self._rows)
+        points = [self._point(cells, int(end) - length, int(end))[0] for end in ends]
+        value, lower, upper = (np.array([getattr(point, name) for point in points]) for name in Estimate._fields[:3])
+        return Series(ends, length, Estimates(value, lower, upper, self.config.confidence))
 
     def total(self, last: Span | None = None, between: Interval | None = None) -> Estimate:
         """How many arrivals came in a range, of all items together."""
@@ -102,12 +133,39 @@ class EcmSketch(WindowTable):
                 "queries; use counter='eh' or 'dw', or ask with unproven=True"
             )
 
-    def _estimate(self, items: NDArray[np.uint64], last: Any, between: Any) -> Estimates:
-        since, until = self._range(last, between)
+    def _estimate(self, items: NDArray[np.uint64], last: Any, between: Any, last_arrivals: int | None) -> Estimates:
         cells = cells_of(items, self._rows)
+        if last_arrivals is None:
+            return self._point(cells, *self._range(last, between))
+        if last is not None or between is not None:
+            raise QueryError("range: give one of last=, between= and last_arrivals=")
+        since, until, missing, surplus = self._range_of_arrivals(last_arrivals)
+        found = self._point(cells, since, until)
+        lower, upper = np.maximum(found.lower - surplus, 0.0), found.upper + missing
+        return Estimates(found.value, lower, upper, found.confidence)
+
+    def _point(self, cells: NDArray[np.uint32], since: int, until: int) -> Estimates:
         reading = self._read(cells.ravel(), since, until)
         rows = Reading(*(part.reshape(cells.shape) for part in reading))
         return answers.point(rows, self._norm(since, until), self.config)
+
+    def _range_of_arrivals(self, count: int) -> tuple[int, int, float, float]:
+        """The range of ticks that holds about `count` arrivals; how many it may miss, and may hold beyond them."""
+        since, until = self._range(None, None)
+        most = self.total()
+        if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= int(count) <= most.upper:
+            raise QueryError(f"last_arrivals: expected 0 to {most.upper:.0f} (what the window holds), got {count!r}")
+        if self.config.model == "count":
+            return until - int(count), until, 0.0, 0.0
+        low, high = 0, until - since
+        while low < high:
+            middle = (low + high) // 2
+            if self.total(last=middle).value >= int(count):
+                high = middle
+            else:
+                low = middle + 1
+        held = self.total(last=low)
+        return until - low, until, max(int(count) - held.lower, 0.0), max(held.upper - int(count), 0.0)
 
     def _norm(self, since: int, until: int) -> float:
         """At least as many as all arrivals in the range, from one row."""

@@ -84,6 +84,13 @@ def randomized_wave():
     return sketch
 
 
+def prefix():
+    sketch = ecm.PrefixSketch(_config(epsilon=0.5), bits=12, radix=16)
+    numbers = np.arange(2000)
+    sketch.update_many(numbers * 7 % 4096, numbers // 3)
+    return sketch
+
+
 EXAMPLES = {
     "empty": empty,
     "advanced": advanced,
@@ -97,6 +104,7 @@ EXAMPLES = {
     "dw": deterministic_wave,
     "dw-concatenated": concatenated_deterministic_waves,
     "rw": randomized_wave,
+    "prefix": prefix,
 }
 
 if __name__ == "__main__":
