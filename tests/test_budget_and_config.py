@@ -86,6 +86,14 @@ def test_windows_may_be_timedeltas_once_there_is_a_unit():
         make(window=timedelta(seconds=90), unit="m")
 
 
+def test_combinations_without_sense_are_refused():
+    with pytest.raises(ConfigError, match="no guarantee for 'inner'"):
+        make(counter="rw", optimize_for="inner")
+    with pytest.raises(ConfigError, match="even empty"):
+        make(counter="rw", epsilon=1e-5, wave_instances=9)
+    assert "too large" in make(epsilon=0.0001).describe()
+
+
 def test_configs_are_frozen_and_compare_by_value():
     assert make() == make()
     assert hash(make()) == hash(make())

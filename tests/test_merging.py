@@ -153,7 +153,9 @@ def test_count_based_and_empty_parts_behave_alike_for_every_counter(counter, com
         with pytest.raises(MergeError, match="figure 2"):
             combine([sketch, sketch])
     else:
-        joined = combine([sketch, ecm.EcmSketch(config), sketch])
+        other = ecm.EcmSketch(config, site="y")
+        other.update_many(np.arange(100) % 3, weights=np.full(100, 2))
+        joined = combine([sketch, ecm.EcmSketch(config), other])
         assert (joined.now, joined.total(last=300).value) == (400, 300)
         assert joined.estimate(0).covers(136)
 

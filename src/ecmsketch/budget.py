@@ -72,18 +72,24 @@ def table_depth(delta: float) -> int:
     return ceil(log(1 / delta))
 
 
-def wave_constant(delta_sw: float, instances: int) -> float:
-    """c, so that a median of `instances` samples of c/epsilon^2 arrivals misses epsilon with probability delta_sw.
+def wave_miss(constant: float, instances: int) -> float:
+    """Probability that a median of `instances` samples of constant/epsilon^2 arrivals misses epsilon.
 
     A sample's relative error is normal with deviation 1/sqrt(sample); the median misses if half of them do. A tenth
-    is added for what that leaves out, as measured in docs/decisions/007-randomized-wave.md.
+    of the sample is set aside for what that leaves out, as measured in docs/decisions/007-randomized-wave.md.
     """
+    return _median_miss(2 * NormalDist().cdf(-sqrt(constant / 1.1)), instances)
+
+
+def wave_constant(delta_sw: float, instances: int) -> float:
+    """The inverse of `wave_miss`: the constant that misses with probability delta_sw."""
     low, high = 0.0, 0.5
     for _ in range(60):
         middle = (low + high) / 2
-        misses = sum(
-            comb(instances, k) * middle**k * (1 - middle) ** (instances - k)
-            for k in range((instances + 1) // 2, instances + 1)
-        )
-        low, high = (middle, high) if misses <= delta_sw else (low, middle)
+        low, high = (middle, high) if _median_miss(middle, instances) <= delta_sw else (low, middle)
     return 1.1 * float(NormalDist().inv_cdf(1 - low / 2)) ** 2
+
+
+def _median_miss(miss: float, instances: int) -> float:
+    at_least_half = range((instances + 1) // 2, instances + 1)
+    return sum(comb(instances, k) * miss**k * (1 - miss) ** (instances - k) for k in at_least_half)

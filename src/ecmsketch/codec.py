@@ -87,7 +87,7 @@ def decode(data: Any, kind: int) -> SketchState:
         raise FormatError("sketch: it has a first arrival but no arrivals, or arrivals but no first")
     sections = np.frombuffer(body, np.uint8, offset=_HEADER_SIZE)
     counters, settled, held = np.split(sections, [counters_size, counters_size + settled_size])
-    return SketchState(
+    state = SketchState(
         config,
         key,
         now if flags & _HAS_CLOCK else None,
@@ -103,6 +103,20 @@ def decode(data: Any, kind: int) -> SketchState:
             dropped,
         ),
     )
+    _check_late(state)
+    return state
+
+
+def _check_late(state: SketchState) -> None:
+    """Settled late arrivals lie up to the frontier, held ones after it."""
+    late, config = state.late, state.config
+    if len(late.held.ticks) and int(late.held.ticks[0]) <= late.frontier:
+        raise FormatError("sketch: it holds late arrivals that should be settled")
+    if late.settled is not None and state.now is not None and state.origin is not None:
+        since = max(late.frontier, state.now - config.window)
+        cells = np.arange(config.cells, dtype=np.uint32)
+        if since < state.now and late.settled.read(cells, since, state.now, state.origin).upper.any():
+            raise FormatError("sketch: it has settled late arrivals after their frontier")
 
 
 def _open_envelope(data: Any, expected_kind: int) -> bytes:

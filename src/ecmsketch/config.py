@@ -20,7 +20,9 @@ from ecmsketch.ticks import UNITS, to_span
 MIN_EPSILON = 1e-6
 MIN_DELTA = 1e-12
 MAX_WINDOW = 2**59
-MAX_CELLS = 2**26
+MAX_CELLS = 2**25
+MAX_EMPTY_BYTES = 2**28
+"""Of counters without arrivals: what a config takes at least."""
 COMPACT_WINDOW = 2**31
 """Longest window whose ticks are kept as 32-bit offsets; the offsets move on when they reach 2**32."""
 
@@ -33,6 +35,10 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "late": ("raise", "side", "drop"),
     "unit": (None, *UNITS),
 }
+WAVE_LEVELS = 56
+"""Of a randomized wave: 2^55 is more than any counter's arrivals, so the last level is never full."""
+MIN_SAMPLES = 16
+"""Of a randomized wave: with fewer, errors are far from normal."""
 _SPLITS = ("point", "inner")
 READING = ("estimator", "late", "lateness")
 """Fields that say how a sketch is fed and read, not what it holds: sketches that differ in them still merge."""
@@ -49,7 +55,7 @@ class SketchConfig:
     model          "time": a tick is a moment; "count": a tick is the number of an arrival
     optimize_for   "point" or "inner": which query the error budget is cut for
     merge_depth    levels of merging after which epsilon must still hold; merge_formula "corrected" or "paper"
-    max_arrivals   (dw) of one counter inside the window, to take memory for from the start; more are no error
+    max_arrivals   (dw) of one counter inside the window, to take memory for from the start; more takes more
     wave_constant  (rw) arrivals sampled per level, times epsilon_sw^2; default from delta
     wave_instances (rw) independent samples, of which the median answers
     seed           of the row hashes
@@ -91,11 +97,24 @@ class SketchConfig:
         if self.wave_constant is not None:
             self._set("wave_constant", _number("wave_constant", self.wave_constant, 1.0, 1000.0))
         self._set("seed", _integer("seed", self.seed, 0, 2**64 - 1))
+        if self.counter == "rw" and self.optimize_for != "point":
+            raise ConfigError("optimize_for: expected 'point' with counter='rw', which has no guarantee for 'inner'")
         if self.cells > MAX_CELLS:
             raise ConfigError(
                 f"epsilon: {self.epsilon:g} with delta={self.delta:g} needs {self.cells:,} counters, "
                 f"at most {MAX_CELLS:,} are allowed; choose a larger epsilon"
             )
+        if self.counter != "eh" and self._empty_nbytes > MAX_EMPTY_BYTES:
+            raise ConfigError(
+                f"counter: {self.counter!r} with epsilon={self.epsilon:g} takes {self._empty_nbytes:,} bytes "
+                f"even empty, at most {MAX_EMPTY_BYTES:,} are allowed; choose a larger epsilon, or counter='eh'"
+            )
+
+    @property
+    def _empty_nbytes(self) -> int:
+        if self.counter == "dw":
+            return self.cells * _deterministic_ticks(self.epsilon_sw, self.max_arrivals or 0) * self.tick_bytes
+        return self.cells * self.wave_instances * WAVE_LEVELS * 16
 
     @cached_property
     def _split(self) -> budget.Split:
@@ -127,14 +146,18 @@ class SketchConfig:
 
     @cached_property
     def delta_sw(self) -> float:
-        """Probability that one counter misses epsilon_sw; all of an item's must hold, on half of delta."""
-        return self.delta / (2 * self.depth) if self.counter == "rw" else 0.0
+        """(rw) Probability that one counter misses epsilon_sw; all of an item's must hold, on half of delta."""
+        if self.counter != "rw":
+            return 0.0
+        if self.wave_constant is not None:
+            return budget.wave_miss(self.wave_constant, self.wave_instances)
+        return self.delta / (2 * self.depth)
 
     @cached_property
     def samples(self) -> int:
         """(rw) Arrivals kept per level and instance: wave_constant / epsilon_sw^2."""
         constant = self.wave_constant or budget.wave_constant(self.delta_sw, self.wave_instances)
-        return ceil(constant / self.epsilon_sw**2)
+        return max(ceil(constant / self.epsilon_sw**2), MIN_SAMPLES)
 
     @property
     def cells(self) -> int:
@@ -148,7 +171,7 @@ class SketchConfig:
     @cached_property
     def confidence(self) -> float:
         """Probability that a point query's bounds hold: not every row is unlucky, and (rw) every counter holds."""
-        return 1 - exp(-self.depth) - self.depth * self.delta_sw
+        return max(1 - exp(-self.depth) - self.depth * self.delta_sw, 0.0)
 
     @property
     def tick_bytes(self) -> int:
@@ -186,14 +209,21 @@ class SketchConfig:
             f"epsilon_sw {self.epsilon_sw:.6f}, epsilon_cm {self.epsilon_cm:.6f}",
             f"memory with {arrivals:,} arrivals in the window:",
         ]
-        others = [(f"counter {counter!r}", self.replace(counter=counter)) for counter in CHOICES["counter"]]
-        others += [(f"'eh', split for {name}", self.replace(counter="eh", optimize_for=name)) for name in _SPLITS]
-        costs = [(name, other.width, other.expected_nbytes(arrivals)) for name, other in others]
+        costs = []
+        for counter in CHOICES["counter"]:
+            try:
+                other = self.replace(counter=counter, optimize_for="point" if counter == "rw" else self.optimize_for)
+                costs.append((f"counter {counter!r}", other.width, f"{other.expected_nbytes(arrivals):>14,} bytes"))
+            except ConfigError:
+                costs.append((f"counter {counter!r}", self.width, "too large for this epsilon"))
+        for name in _SPLITS:
+            other = self.replace(counter="eh", optimize_for=name)
+            costs.append((f"'eh', split for {name}", other.width, f"{other.expected_nbytes(arrivals):>14,} bytes"))
         split = budget.authors_split(self.epsilon)
         width = budget.table_width(split.epsilon_cm)
         size = width * self.depth * (_histogram_ticks(split.epsilon_sw, arrivals / width) * self.tick_bytes + 32)
-        costs.append(("'eh', authors' split (2 epsilon)", width, size))
-        lines += [f"  {name:<33} width {width:>7,}  {size:>14,} bytes" for name, width, size in costs]
+        costs.append(("'eh', authors' split (2 epsilon)", width, f"{size:>14,} bytes"))
+        lines += [f"  {name:<33} width {width:>7,}  {cost}" for name, width, cost in costs]
         return "\n".join(lines)
 
     def _set(self, name: str, value: Any) -> None:
@@ -238,8 +268,8 @@ def _deterministic_ticks(epsilon_sw: float, arrivals: float) -> int:
 
 def _randomized_ticks(samples: int, instances: int, arrivals: float) -> int:
     """Ticks that a randomized wave keeps: `samples` of every level, or as many as drew it, and room."""
-    kept = sum(min(samples * 1.25, arrivals / 2.0 ** (level + 1)) for level in range(48))
-    return ceil(instances * (kept * 9 / 8 + 48 * 4))
+    kept = sum(min(samples * 1.25, arrivals / 2.0 ** (level + 1)) for level in range(WAVE_LEVELS))
+    return ceil(instances * (kept * 9 / 8 + WAVE_LEVELS * 4))
 
 
 _TICKS_KEPT: dict[str, Callable[[SketchConfig, float], int]] = {

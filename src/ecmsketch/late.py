@@ -68,11 +68,11 @@ class LateArrivals:
         newest = self.held.ticks[count - 1]
         count = int(np.searchsorted(self.held.ticks, newest, side="right"))  # a tick is settled whole
         batch = self.held.select(slice(0, count))
-        self.held = self.held.select(slice(count, None))
-        self.frontier = int(newest)
         if self.settled is None:
             self.settled = new_counters(config, self.key)
-        self.settled.add(cells_of(batch.items, rows), batch.ticks, batch.weights, int(batch.ticks[0]), self.frontier)
+        self.settled.add(cells_of(batch.items, rows), batch.ticks, batch.weights, int(batch.ticks[0]), int(newest))
+        self.held = self.held.select(slice(count, None))
+        self.frontier = int(newest)
 
     def held_by_cell(self, since: int, rows: RowHashes) -> NDArray[np.float64] | None:
         """Exact counts of what is held after `since`, for every cell; None if nothing is."""

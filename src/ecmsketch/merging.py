@@ -123,18 +123,19 @@ def concat_states(states: list[SketchState]) -> SketchState:
         raise MergeError("the segments have more than 2**53 arrivals in all, which is more than counters hold")
     result.origin = full[0].origin
     result.levels = max(state.levels for state in full)
-    result.counters = _concat_counters([state.counters for state in full], result.counters, result, now)
-    result.late.settled = _concat_counters([state.late.settled for state in full], result.late.settled, result, now)
+    late = [state.late.settled for state in full]
+    result.counters = _concat_counters([state.counters for state in full], result.counters, result, result.key, now)
+    result.late.settled = _concat_counters(late, result.late.settled, result, result.late.key, now)
     return result
 
 
 def _concat_counters(
-    parts: list[Counters | None], last: Counters | None, result: SketchState, now: int
+    parts: list[Counters | None], last: Counters | None, result: SketchState, key: int, now: int
 ) -> Counters | None:
     older = [part for part in parts if part is not None and part is not last]
     if not older:
         return last
-    live = new_counters(result.config, result.key) if last is None else last
+    live = new_counters(result.config, key) if last is None else last
     return kind_of(result.config).concat([*older, live], now)
 
 

@@ -198,29 +198,31 @@ class WindowTable:
         return self._state
 
     def _flush(self) -> None:
-        items = np.frombuffer(self._pending_items, np.uint64)
-        ticks = np.frombuffer(self._pending_ticks, np.int64)
+        gathered = self._pending_items, self._pending_ticks
         self._pending_items, self._pending_ticks = array("Q"), array("q")
-        self._add(Batch(items, ticks, None))
+        try:
+            self._add(Batch(np.frombuffer(gathered[0], np.uint64), np.frombuffer(gathered[1], np.int64), None))
+        except Exception:
+            self._pending_items, self._pending_ticks = gathered  # nothing is lost: the next call tries again
+            raise
 
     def _add(self, batch: Batch) -> None:
-        """Count arrivals in order, none behind the clock."""
-        if not len(batch.ticks):
-            return
+        """Count arrivals in order, none behind the clock; the state is whole after every block."""
         state = self._state
-        oldest = int(batch.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
-        if state.counters is None:
-            state.counters = new_counters(state.config, state.key)
         cells = np.empty((len(self._rows.low), min(self._block, len(batch.ticks))), np.uint32)
         for begin in range(0, len(batch.ticks), self._block):
             block = batch.select(slice(begin, begin + self._block))
+            if state.counters is None:
+                state.counters = new_counters(state.config, state.key)
             block_cells = cells[:, : len(block.ticks)]
             fill_cells(block.items, self._rows, block_cells)
+            oldest = int(block.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
             state.counters.add(block_cells, block.ticks, block.weights, oldest, int(block.ticks[-1]))
-        if state.origin is None:
-            state.origin = oldest
-        state.now = int(batch.ticks[-1])
-        self._after_change()
+            if state.origin is None:
+                state.origin = oldest
+            state.now = int(block.ticks[-1])
+        if len(batch.ticks):
+            self._after_change()
 
     def _check_room(self, arrivals: int) -> None:
         if self._state.arrivals + arrivals > MAX_ARRIVALS:

@@ -108,6 +108,42 @@ def test_levels_stay_few_when_old_arrivals_expire():
     assert counters.rings.top <= 8
 
 
+def test_one_large_batch_over_many_windows_needs_few_levels():
+    whole, pieces = waves(window=10), waves(window=10)
+    ticks = np.arange(200_000)
+    fill(whole, ticks)
+    for begin in range(0, 200_000, 777):
+        fill(pieces, ticks[begin : begin + 777])
+    assert whole.rings.top <= 2
+    assert whole.encode(199_999) == pieces.encode(199_999)
+
+
 def test_too_small_an_epsilon_says_so():
     with pytest.raises(ConfigError, match="counter='eh'"):
-        DeterministicWaves(ecm.SketchConfig(epsilon=0.0001, delta=0.01, window=1000, counter="dw"))
+        ecm.SketchConfig(epsilon=0.0001, delta=0.01, window=1000, counter="dw")
+
+
+def test_a_stream_that_grows_too_large_loses_nothing_that_was_counted(monkeypatch):
+    monkeypatch.setattr(deterministic_wave, "MAX_BYTES", 100_000)
+    sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9, counter="dw"))
+    given = 0
+
+    def feed():
+        nonlocal given
+        for given in range(1, 10**6):
+            sketch.update("a", given)
+
+    with pytest.raises(ConfigError, match="counter='eh'"):
+        feed()
+    monkeypatch.undo()
+    assert sketch.total() == ecm.Estimate(given, given, given, 1.0), "once there is room, all of it is there"
+
+
+def test_a_batch_that_fails_midway_leaves_a_readable_sketch(monkeypatch):
+    monkeypatch.setattr(deterministic_wave, "MAX_BYTES", 100_000)
+    sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9, counter="dw"))
+    sketch._block = 1000
+    with pytest.raises(ConfigError):
+        sketch.update_many(np.zeros(10**6, np.int64), np.arange(10**6))
+    assert sketch.total().covers(sketch.now + 1)
+    assert ecm.EcmSketch.deserialize(sketch.serialize()) == sketch

@@ -62,10 +62,12 @@ def test_the_merge_of_split_streams_is_the_unsplit_wave_exactly(stream, sites, s
     for site in range(sites):
         mine = where == site
         if mine.any():
-            parts.append(RandomizedWaves(settings, 5))
+            parts.append(RandomizedWaves(settings, site))
             keep(parts[-1], stream.ticks[mine], levels[mine])
     now = int(stream.ticks[-1])
-    assert RandomizedWaves.merge(parts, [], now).encode(now) == whole.encode(now)
+    merged = RandomizedWaves.merge(parts, [], now)
+    merged.key = whole.key
+    assert merged.encode(now) == whole.encode(now)
 
 
 @pytest.mark.parametrize("instances", [1, 3])
@@ -106,6 +108,40 @@ def test_sites_that_see_the_same_pattern_draw_different_samples():
         merged = ecm.merge(sites)
         errors.append(abs(merged.estimate(0, last=9_000).value / (33 * 9_000) - 1))
     assert np.mean(errors) < settings.epsilon_sw / 2
+
+
+@pytest.mark.parametrize("combine", [ecm.concat, ecm.merge])
+def test_days_of_one_site_may_share_its_name(combine):
+    """24 segments: if all drew alike, half of the answers would be wrong."""
+    settings, misses = config(epsilon=0.3, delta=0.1, window=30_000), 0
+    for trial in range(60):
+        segments = []
+        for hour in range(24):
+            sketch = ecm.EcmSketch(settings, site=f"site {trial}")
+            sketch.update_many(np.zeros(1000, np.int64), 1000 * hour + np.arange(1000))
+            segments.append(sketch)
+        misses += not combine(segments).estimate(0, last=20_000).covers(20_000)
+    assert misses <= 60 * 0.1 + 3 * np.sqrt(60 * 0.1 * 0.9)
+
+
+def test_copies_are_not_merged():
+    sketch = ecm.EcmSketch(config(), site="x")
+    sketch.update_many([1, 2], [1, 2])
+    with pytest.raises(ecm.errors.MergeError, match="same samples"):
+        ecm.merge([sketch, sketch.copy()])
+
+
+@pytest.mark.parametrize("instances", [1, 3])
+@pytest.mark.parametrize("epsilon", [0.9, 0.5])
+def test_the_largest_counts_and_the_smallest_samples(epsilon, instances):
+    sketch = ecm.EcmSketch(config(epsilon=epsilon, delta=0.5, wave_instances=instances), site="x")
+    sketch.update("a", 1, weight=2**52)
+    assert sketch.estimate("a").value == pytest.approx(2**52, rel=1)
+
+
+def test_confidence_knows_the_constant():
+    assert config(wave_constant=1.0, delta=0.001).confidence < 0.5
+    assert config(wave_constant=36, delta=0.001).confidence > 0.999
 
 
 def test_levels_are_geometric():

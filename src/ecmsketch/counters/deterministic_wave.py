@@ -36,8 +36,8 @@ from ecmsketch.counters.straddling import UNKNOWN, Straddling
 from ecmsketch.errors import ConfigError
 from ecmsketch.kernels import kernel, trailing_zeros
 
-MAX_PLACES = 2**28
-"""In all cells together: 1 GiB of 32-bit ticks."""
+MAX_BYTES = 2**31
+"""Of all rings together, however many levels arrivals have asked for."""
 
 
 class Rings(NamedTuple):
@@ -72,7 +72,8 @@ class DeterministicWaves(BucketCounters):
     def insert(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, now: int) -> None:
         """See `BucketCounters.insert`. O(1) worst case per arrival and row."""
         coming = arrivals_by_cell(cells, weights, self.config.cells)
-        while not _covers(self.rings, coming, now - self.config.window - self.base):
+        limit = now - self.config.window
+        while not self._covers(cells, ticks, weights, coming, limit):
             self._add_level()
         if weights is None:
             push(self.rings, cells, ticks, self.base)
@@ -118,6 +119,17 @@ class DeterministicWaves(BucketCounters):
         """See `BucketCounters.live_nbytes`."""
         return self.rings.ticks.nbytes + self.rings.arrivals.nbytes
 
+    def _covers(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, coming: Ints, limit: int) -> bool:
+        """Whether only arrivals that expired at `limit` get overwritten by a batch."""
+        lost, unsure = _losses(self.rings, coming, limit - self.base)
+        if not unsure.any():
+            return not bool(lost)
+        if lost:
+            return False
+        explicit = np.ones(len(ticks), np.int64) if weights is None else weights
+        spread = int(self.config.model == "count")
+        return bool(_all_expired(cells, ticks, explicit, unsure, spread, limit))
+
     def _add_level(self) -> None:
         old = self.rings
         wider = _empty_rings(len(old.arrivals), old.ring, old.top + 1, old.ticks.dtype.type)
@@ -126,10 +138,11 @@ class DeterministicWaves(BucketCounters):
 
 
 def _empty_rings(cells: int, ring: int, top: int, dtype: type) -> Rings:
-    if cells * (top + 2) * ring > MAX_PLACES:
+    size = cells * (top + 2) * ring * np.dtype(dtype).itemsize
+    if size > MAX_BYTES:
         raise ConfigError(
-            f"counter: deterministic waves would take {cells * (top + 2) * ring:,} ticks in {cells:,} counters, "
-            f"at most {MAX_PLACES:,} are allowed; choose a larger epsilon, a smaller max_arrivals, or counter='eh'"
+            f"counter: deterministic waves would take {size:,} bytes for {cells:,} counters with {top + 2} levels, "
+            f"at most {MAX_BYTES:,} are allowed; choose a larger epsilon, a shorter window, or counter='eh'"
         )
     return Rings(np.zeros((cells, (top + 2) * ring), dtype), np.zeros(cells, np.int64), ring, top)
 
@@ -187,16 +200,34 @@ def push_weighted(rings: Rings, cells: Any, ticks: Any, weights: Any, spread: An
 
 
 @kernel
-def _covers(rings: Rings, coming: Any, limit: Any) -> Any:
-    """Whether only expired arrivals get overwritten, if that many come to each cell."""
+def _losses(rings: Rings, coming: Any, limit: Any) -> Any:
+    """If that many arrivals come to each cell: whether an old one still in the window gets lost, and per cell how many
+    of the coming ones do themselves.
+    """
     ring, top = int64(rings.ring), int64(rings.top)
+    itself = np.zeros(coming.shape[0], np.int64)
+    lost_old = False
     for cell in range(coming.shape[0]):
-        after = rings.arrivals[cell] + coming[cell]
-        lost, lost_before = last_lost(after, ring, top), last_lost(rings.arrivals[cell], ring, top)
-        if lost == lost_before:
-            continue
-        if lost > rings.arrivals[cell] or int64(rings.ticks[cell, place_of(lost, ring, top)]) > limit:
-            return False
+        before = rings.arrivals[cell]
+        lost = last_lost(before + coming[cell], ring, top)
+        if lost > before:
+            itself[cell] = lost - before
+        elif lost > last_lost(before, ring, top):
+            lost_old = lost_old or int64(rings.ticks[cell, place_of(lost, ring, top)]) > limit
+    return lost_old, itself
+
+
+@kernel
+def _all_expired(cells: Any, ticks: Any, weights: Any, counts: Any, spread: Any, limit: Any) -> Any:
+    """Whether the first counts[cell] arrivals of a batch have all expired at `limit`; uses `counts` up."""
+    for row in range(cells.shape[0]):
+        for i in range(cells.shape[1]):
+            left = counts[cells[row, i]]
+            if left > int64(0):
+                tick = ticks[i] if left >= weights[i] else ticks[i] - spread * (weights[i] - left)
+                if tick > limit:
+                    return False
+                counts[cells[row, i]] = left - weights[i]
     return True
 
 

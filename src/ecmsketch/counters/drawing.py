@@ -8,10 +8,11 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from ecmsketch.config import WAVE_LEVELS
 from ecmsketch.counters.contract import Ints
 from ecmsketch.kernels import kernel, trailing_zeros
 
-LEVELS = 48
+LEVELS = WAVE_LEVELS
 """An arrival draws level 0 with probability 1/2, level 1 with 1/4, and so on; the last takes what is left."""
 
 _ONE_BY_ONE = 64

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.contract import MAX_ARRIVALS, Ints, Reading
-from ecmsketch.counters.drawing import LEVELS, Draws, draw, draw_weighted
+from ecmsketch.counters.drawing import LEVELS, Draws, draw, draw_weighted, random_word
 from ecmsketch.counters.offsets import first_base, moved, next_base, offset_type
 from ecmsketch.counters.sample_bytes import decode_samples, encode_samples
 from ecmsketch.counters.straddling import first_after
@@ -34,6 +34,8 @@ from ecmsketch.errors import MergeError
 from ecmsketch.kernels import kernel
 
 _CHUNK = 2**22
+_WEIGHTED = 2**14
+"""Weighted events drawn for at a time: each may be up to 64 draws."""
 
 
 class Samples(NamedTuple):
@@ -67,9 +69,20 @@ class RandomizedWaves:
 
     def add(self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, oldest: int, now: int) -> None:
         """See `Counters.add`. Every arrival, and every part of a weight, draws its own level."""
-        if weights is not None and self.config.model == "count":
+        if self.arrived == 0:  # streams of one name, such as the days of a site, begin differently
+            self.key = int(random_word(np.uint64(self.key), oldest ^ (int(cells[0, 0]) << 40)))
+        if weights is None:
+            self._draw_and_add(cells, ticks, None, oldest, now)
+        elif self.config.model == "count":
             self._add_spread(cells, ticks, weights, oldest, now)
-            return
+        else:
+            for begin in range(0, len(ticks), _WEIGHTED):
+                some = slice(begin, begin + _WEIGHTED)
+                self._draw_and_add(np.ascontiguousarray(cells[:, some]), ticks[some], weights[some], oldest, now)
+
+    def _draw_and_add(
+        self, cells: NDArray[np.uint32], ticks: Ints, weights: Ints | None, oldest: int, now: int
+    ) -> None:
         for instance in range(self.config.wave_instances):
             key = np.uint64((self.key + instance) % 2**64)
             if weights is None:
@@ -124,6 +137,12 @@ class RandomizedWaves:
         """See `Counters.merge`: per level the union, cut to the newest. No error is added."""
         config = parts[0].config
         result = cls.new(config, parts[0].key)
+        if len({part.key for part in parts}) < len(parts):
+            raise MergeError(
+                "two of the sketches drew the same samples: they are copies, or share their name and first arrival; "
+                "give sites and segments names of their own"
+            )
+        result.key = int(random_word(np.uint64(parts[0].key), len(parts)))
         result.arrived = sum(part.arrived for part in parts)
         if result.arrived > MAX_ARRIVALS:
             raise MergeError("the sketches have more than 2**53 arrivals in all, which is more than counters hold")
@@ -136,9 +155,7 @@ class RandomizedWaves:
     @classmethod
     def concat(cls, segments: list[Self], now: int) -> Self:
         """See `Counters.concat`: merging adds no error, and the last segment's draws go on."""
-        result = cls.merge(segments, [], now)
-        result.key = segments[-1].key
-        return result
+        return cls.merge([segment for segment in segments if segment.arrived], [], now)
 
     def encode(self, now: int) -> bytes:
         """See `Counters.encode`."""
@@ -211,15 +228,17 @@ def push_draws(
         for i in range(draws.event.shape[0]):
             line = int64(cells[row, draws.event[i]]) * instances + instance
             at = line * int64(LEVELS) + draws.level[i]
-            first, past = state.offset[at], state.offset[at + 1]
-            for _ in range(draws.copies[i]):
-                if first + state.filled[at] == past:
-                    gone = state.filled[at] - keep
-                    for j in range(keep):
-                        state.ticks[first + j] = state.ticks[first + gone + j]
-                    state.filled[at] = keep
-                state.ticks[first + state.filled[at]] = max(ticks[draws.event[i]] - base, int64(0))
-                state.filled[at] += int64(1)
+            first, copies = state.offset[at], min(draws.copies[i], keep)
+            if first + state.filled[at] + copies > state.offset[at + 1]:
+                stay = min(keep - copies, state.filled[at])
+                gone = state.filled[at] - stay
+                for j in range(stay):
+                    state.ticks[first + j] = state.ticks[first + gone + j]
+                state.filled[at] = stay
+            tick = max(ticks[draws.event[i]] - base, int64(0))
+            for j in range(copies):
+                state.ticks[first + state.filled[at] + j] = tick
+            state.filled[at] += copies
 
 
 @kernel
