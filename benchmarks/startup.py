@@ -12,17 +12,21 @@ from benchmarks.table import Row, show
 
 EVERYTHING = """
 import numpy as np, pyarrow as pa, ecmsketch as ecm
-for window in (1000, 2**40):
-    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=window, late="side", lateness=5)
-    a, b = ecm.EcmSketch(config), ecm.EcmSketch(config)
-    a.update_many(pa.array(["x", "y"]), [1, 2])
-    a.update_many(["x", "y"], [3, 4], [5, 6])
-    a.update_many(["x", "y"], [1, 9])
-    a.update_many(np.array([1]), [20])
-    b.update_many(["x", "y"], [20, 30])
-    for sketch in (ecm.merge([a, b]), ecm.concat([a, b])):
-        sketch.estimate("x", last=10)
-        ecm.EcmSketch.deserialize(sketch.serialize())
+for counter in ("eh", "dw", "rw"):
+    for window in (1000, 2**40):
+        config = ecm.SketchConfig(epsilon=0.3, delta=0.3, window=window, late="side", lateness=5, counter=counter)
+        a, b = ecm.EcmSketch(config, site="a"), ecm.EcmSketch(config, site="b")
+        a.update_many(pa.array(["x", "y"]), [1, 2])
+        a.update_many(np.array(["x", "y"]), [3, 4], [5, 6])
+        a.update_many(["x", "y"], [1, 9])
+        a.update_many(np.array([1]), [20])
+        b.update_many(["x", "y"], [20, 30])
+        for sketch in (ecm.merge([a, b]), ecm.concat([a, b])):
+            sketch.estimate("x", last=10)
+            ecm.EcmSketch.deserialize(sketch.serialize())
+    prefix = ecm.PrefixSketch(config, bits=32)
+    prefix.update_many([1, 2], [3, 4])
+    prefix.quantile(0.5)
 """
 
 

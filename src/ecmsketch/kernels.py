@@ -23,7 +23,7 @@ _CHECK_BOUNDS = os.environ.get("ECMSKETCH_BOUNDSCHECK") == "1"
 
 def kernel(function: Function) -> Function:
     """Compile on first use and keep the result on disk; ECMSKETCH_BOUNDSCHECK=1 checks every index."""
-    compile_on_use = numba.njit(cache=not _CHECK_BOUNDS, nogil=True, boundscheck=_CHECK_BOUNDS)
+    compile_on_use = numba.njit(cache=not _CHECK_BOUNDS, nogil=True, boundscheck=_CHECK_BOUNDS, error_model="numpy")
     return cast(Function, compile_on_use(function))
 
 

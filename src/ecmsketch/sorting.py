@@ -33,7 +33,8 @@ def sort_by_tick(ticks: Any, companions: Any) -> None:
     starts = np.empty(2049, np.int64)
     shift = int64(0)
     while shift < int64(63) and (most - least) >> shift > int64(0):
-        starts[:] = int64(0)
+        for digit in range(2049):
+            starts[digit] = int64(0)
         for i in range(count):
             starts[(((ticks[i] - least) >> shift) & int64(2047)) + int64(1)] += int64(1)
         for digit in range(2048):

@@ -285,12 +285,23 @@ def _read(state: Samples, cells: Any, since: Any, instances: Any, keep: Any, eps
         if exact:
             value[i] = lower[i] = upper[i] = np.float64(least)
         else:
-            answers.sort()
+            _sort_few(answers)
             middle = (answers[(instances - 1) >> 1] + answers[instances >> 1]) / 2.0
             value[i] = max(middle, np.float64(least))
             lower[i] = max(value[i] / (1.0 + epsilon), np.float64(least))
             upper[i] = value[i] / (1.0 - epsilon)
     return value, lower, upper
+
+
+@kernel
+def _sort_few(numbers: Any) -> None:
+    """By insertion: there are few, and a general sort takes a second to compile."""
+    for i in range(1, numbers.shape[0]):
+        number, at = numbers[i], i
+        while at > 0 and numbers[at - 1] > number:
+            numbers[at] = numbers[at - 1]
+            at -= 1
+        numbers[at] = number
 
 
 @kernel

@@ -78,7 +78,8 @@ def _points(offsets: Any, start: Any, end: Any, size: Any) -> Any:
                 filled = _put_point(ticks, weights, mine, filled, start[i], at_start)
                 filled = _put_point(ticks, weights, mine, filled, end[i], size[i] - at_start)
         sort_by_tick(ticks[begin:filled], weights[begin:filled])
-        cell_of[0, begin:filled] = cell
+        for i in range(begin, filled):
+            cell_of[0, i] = cell
     return cell_of[:, :filled].copy(), ticks[:filled].copy(), weights[:filled].copy()
 
 
