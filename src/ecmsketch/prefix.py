@@ -57,13 +57,13 @@ class PrefixSketch(WindowTable):
         assert isinstance(config, PrefixConfig)
         return config
 
-    def _hash_item(self, item: Any) -> int:  # type: ignore[override]
+    def _hash_item(self, item: Any) -> int:
         number = hash_item(item)
         if isinstance(item, str | bytes) or not 0 <= int(item) < 1 << self.config.bits:
             raise InputError(f"item: expected a number from 0 to 2**{self.config.bits} - 1, got {item!r}")
         return number
 
-    def _hash_items(self, items: Any) -> Prefixes:  # type: ignore[override]
+    def _hash_items(self, items: Any) -> Prefixes:
         numbers = hash_items(items)
         first = next(iter(items), 0) if isinstance(items, list | tuple) else 0
         kind = getattr(getattr(items, "dtype", None), "kind", "i")

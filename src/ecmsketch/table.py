@@ -34,15 +34,8 @@ class WindowTable:
     kind: ClassVar[int]
     """What the bytes say they are."""
 
-    @staticmethod
-    def _hash_item(item: Any) -> int:
-        """The 64 bits that an item is known by."""
-        return hash_item(item)
-
-    @staticmethod
-    def _hash_items(items: Any) -> NDArray[np.uint64]:
-        """As `_hash_item`, of a column."""
-        return hash_items(items)
+    _hash_item = staticmethod(hash_item)
+    _hash_items = staticmethod(hash_items)
 
     def __init__(self, config: SketchConfig, site: str | None = None) -> None:
         key = 0 if config.counter != "rw" else secrets.randbits(64) if site is None else hash_item(site)
@@ -52,7 +45,7 @@ class WindowTable:
         config = state.config
         self._state = state
         self._rows = config.row_hashes()
-        self._block = max(_BLOCK, 16 * config.cells)
+        self._block = max(min(_BLOCK, 2**24 // len(self._rows.low)), 4 * config.cells)
         self._norms: dict[tuple[int, int], Estimate] = {}
         self._pending_items = array("Q")
         self._pending_ticks = array("q")
