@@ -47,6 +47,16 @@ def test_what_is_no_address_says_so(wrong):
         network_range(f"{wrong}/99")
 
 
+def test_nonsense_says_so():
+    for ask in (
+        lambda: floats.encode(["x"]), lambda: floats.encode([[1.0]]), lambda: floats.name(2**70),
+        lambda: floats.name(0.5),
+        lambda: ipv4.name(2**40), lambda: ipv4.encode([[1]]), lambda: network_range(None), lambda: network_range(5),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="expected"):
+            ask()
+
+
 def test_networks_are_ranges():
     assert network_range("10.0.0.0/8") == (10 << 24, (11 << 24) - 1)
     assert network_range("2001:db8::/32") == (0x2001_0DB8 << 32, (0x2001_0DB9 << 32) - 1)

@@ -1,12 +1,12 @@
 """The error budget: one epsilon is split between the hash table (cm) and the window counters (sw).
 
-Memory grows as 1/(epsilon_sw * epsilon_cm), so each split here minimises that product for its query
+Memory grows as 1/(epsilon_sw * epsilon_cm) (rw: epsilon_sw^2), and all splits but the authors' minimise it
 (paper sections 4.1 and 5.1, with the corrections listed in docs/guarantees.md).
 """
 
 from __future__ import annotations
 
-from math import ceil, comb, e, log, sqrt
+from math import ceil, comb, e, log, log2, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -93,3 +93,13 @@ def wave_constant(delta_sw: float, instances: int) -> float:
 def _median_miss(miss: float, instances: int) -> float:
     at_least_half = range((instances + 1) // 2, instances + 1)
     return sum(comb(instances, k) * miss**k * (1 - miss) ** (instances - k) for k in at_least_half)
+
+
+def wave_ring(epsilon_sw: float) -> int:
+    """Ticks that a deterministic wave keeps per level: (1/epsilon + 1)/2, rounded up to a power of two."""
+    return 1 << (ceil((1 / epsilon_sw + 1) / 2) - 1).bit_length()
+
+
+def wave_top(ring: int, arrivals: float) -> int:
+    """Its top level, such that 2 * ring multiples of 2^top reach back over that many arrivals."""
+    return ceil(log2(max(arrivals / (2 * ring - 1), 1)))

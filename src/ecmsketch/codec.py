@@ -81,6 +81,8 @@ def decode(data: Any, kind: int) -> SketchState:
             f"but there are {len(body)}"
         )
     _check_header(flags, levels, now, origin, frontier)
+    if key and config.counter != "rw":
+        raise FormatError(f"sketch: expected no key of random draws with counter={config.counter!r}, got {key}")
     if max(counted, dropped) > _MAX_LATE or (config.model == "count" and (held_count or flags & _HAS_SETTLED)):
         raise FormatError("sketch: it has more late arrivals than can be")
     if bool(flags & _HAS_ORIGIN) != bool(flags & (_HAS_COUNTERS | _HAS_SETTLED) or held_count):
@@ -136,7 +138,9 @@ def _open_envelope(data: Any, expected_kind: int) -> bytes:
         raise FormatError(
             f"sketch: format version {version} is unknown, this library reads version {VERSION}; upgrade it"
         )
-    if kind != expected_kind or reserved != 0:
+    if reserved != 0:
+        raise FormatError(f"sketch: expected 0 in its reserved bytes, got {reserved}")
+    if kind != expected_kind:
         raise FormatError(
             f"sketch: expected {_KIND_NAMES[expected_kind]}, got {_KIND_NAMES.get(kind, f'unknown kind {kind}')}"
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import cached_property
-from math import ceil, exp, log2
+from math import ceil, exp
 from numbers import Integral, Real
 from typing import Any
 
@@ -261,9 +261,8 @@ def _histogram_ticks(epsilon_sw: float, arrivals: float) -> int:
 
 def _deterministic_ticks(epsilon_sw: float, arrivals: float) -> int:
     """Ticks that a deterministic wave keeps: a ring for every doubling, rounded up to a power of two."""
-    ring = 1 << (ceil((1 / epsilon_sw + 1) / 2) - 1).bit_length()
-    top = max(ceil(log2(max(arrivals / (2 * ring), 1))), 0)
-    return (top + 2) * ring
+    ring = budget.wave_ring(epsilon_sw)
+    return (budget.wave_top(ring, arrivals) + 2) * ring
 
 
 def _randomized_ticks(samples: int, instances: int, arrivals: float) -> int:

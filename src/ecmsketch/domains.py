@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,12 @@ class Domain(NamedTuple):
 
 
 def _encode_floats(values: Any) -> NDArray[np.uint64]:
-    column = np.atleast_1d(np.asarray(values, np.float64))
+    try:
+        column = np.atleast_1d(np.asarray(values, np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"floats: expected numbers, got {values!r}") from error
+    if column.ndim != 1:
+        raise InputError(f"floats: expected one dimension, got an array of shape {column.shape}")
     if np.isnan(column).any():
         raise InputError(
             f"floats: {int(np.isnan(column).sum())} of {len(column)} are NaN, which has no place in an order"
@@ -39,8 +45,15 @@ def _encode_floats(values: Any) -> NDArray[np.uint64]:
 
 
 def _float_name(number: int) -> float:
+    number = _checked(number, 64)
     bits = number ^ (1 << 63) if number >> 63 else ~number & (2**64 - 1)
     return float(np.array([bits], np.uint64).view(np.float64)[0])
+
+
+def _checked(number: int, bits: int) -> int:
+    if not isinstance(number, Integral) or not 0 <= number < 1 << bits:
+        raise InputError(f"name: expected a number from 0 to 2**{bits} - 1, got {number!r}")
+    return int(number)
 
 
 def _encode_ipv4(addresses: Any) -> NDArray[np.uint64]:
@@ -52,12 +65,14 @@ def _encode_ipv6(addresses: Any) -> NDArray[np.uint64]:
 
 
 def _addresses(addresses: Any, kind: type[IPv4Address] | type[IPv6Address], drop: int) -> NDArray[np.uint64]:
-    given = [addresses] if isinstance(addresses, str) or not isinstance(addresses, Iterable) else list(addresses)
+    given = (
+        [addresses] if isinstance(addresses, str | bytes) or not isinstance(addresses, Iterable) else list(addresses)
+    )
     known: dict[Any, int] = {}
-    for address in set(given):
+    for address in {repr(address): address for address in given}.values():
         try:
             known[address] = int(kind(address)) >> drop
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise InputError(f"addresses: expected {kind.__name__[:4]} addresses, got {address!r}") from error
     return np.array([known[address] for address in given], np.uint64)
 
@@ -65,7 +80,7 @@ def _addresses(addresses: Any, kind: type[IPv4Address] | type[IPv6Address], drop
 def network_range(network: str) -> tuple[int, int]:
     """The numbers (low, high) of an IPv4 network such as "10.0.0.0/8", for `range_sum`; of IPv6, its /64 networks."""
     try:
-        block: IPv4Network | IPv6Network = IPv6Network(network) if ":" in network else IPv4Network(network)
+        block: IPv4Network | IPv6Network = IPv6Network(network) if ":" in str(network) else IPv4Network(str(network))
     except ValueError as error:
         raise InputError(f"network: expected an address block like '10.0.0.0/8', got {network!r}: {error}") from error
     drop = 64 if isinstance(block, IPv6Network) else 0
@@ -75,8 +90,8 @@ def network_range(network: str) -> tuple[int, int]:
 floats = Domain(64, _encode_floats, _float_name)
 """64-bit floats, negative ones and infinities too; -0.0 counts as 0.0, and NaN is an error."""
 
-ipv4 = Domain(32, _encode_ipv4, lambda number: str(IPv4Address(number)))
+ipv4 = Domain(32, _encode_ipv4, lambda number: str(IPv4Address(_checked(number, 32))))
 """IPv4 addresses."""
 
-ipv6 = Domain(64, _encode_ipv6, lambda number: f"{IPv6Address(number << 64)}/64")
+ipv6 = Domain(64, _encode_ipv6, lambda number: f"{IPv6Address(_checked(number, 64) << 64)}/64")
 """IPv6 addresses by their /64 network, the part that is routed: a sketch holds 64 bits."""

@@ -124,9 +124,10 @@ def hash_items(items: Any) -> NDArray[np.uint64]:
     if arrow is not None:
         return _hash_arrow(arrow)
     if isinstance(items, str | bytes | bytearray | memoryview | Mapping) or not isinstance(items, Iterable):
-        raise InputError(f"items: expected a sequence of items, got one {type(items).__name__}; did you mean update()?")
-    if getattr(items, "ndim", 1) != 1:
-        raise InputError(f"items: expected one dimension, got a {type(items).__name__} of more or less")
+        raise InputError(f"items: expected a sequence of items, got one {type(items).__name__}")
+    dimensions: int = getattr(items, "ndim", 1)
+    if dimensions != 1:
+        raise InputError(f"items: expected one dimension, got a {type(items).__name__} of {dimensions}")
     if not hasattr(items, "dtype"):
         return _hash_objects(list(items))
     column = as_column(items, "items")

@@ -1,7 +1,7 @@
 """The one decorator for compiled loops.
 
 Kernels take and return arrays and typed scalars, never raise, and report trouble by a returned status.
-Integers inside them are int64 throughout: mixing uint64 with int64 silently becomes float64 in numba.
+Integers in arithmetic are int64, or uint64 in hashing, and never both: mixed, numba silently makes them float64.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ class _FirstCompilation(event.Listener):
         module = event.data["dispatcher"].py_func.__module__
         if not self.silent and module.startswith("ecmsketch."):
             self.silent = True
-            print("ecmsketch: compiling kernels, once per machine (some seconds) ...", file=sys.stderr, flush=True)
+            print(
+                "ecmsketch: compiling kernels for their first use on this machine (some seconds) ...",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def on_end(self, event: Any) -> None:
         pass

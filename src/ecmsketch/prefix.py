@@ -7,6 +7,7 @@ range is bounded from above by its prefixes' upper bounds, and from below by the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,12 @@ from numpy.typing import NDArray
 
 from ecmsketch import answers, codec
 from ecmsketch.budget import carried_epsilon
+from ecmsketch.columns import as_column
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Reading
 from ecmsketch.errors import ConfigError, InputError, QueryError
 from ecmsketch.estimate import Estimate, Estimates
-from ecmsketch.hashing import RowHashes, cells_of, hash_item, hash_items
+from ecmsketch.hashing import RowHashes, cells_of, hash_items
 from ecmsketch.prefix_config import Level, PrefixConfig
 from ecmsketch.table import Interval, WindowTable
 from ecmsketch.ticks import Span
@@ -58,19 +60,20 @@ class PrefixSketch(WindowTable):
         return config
 
     def _hash_item(self, item: Any) -> int:
-        number = hash_item(item)
-        if isinstance(item, str | bytes) or not 0 <= int(item) < 1 << self.config.bits:
+        if not isinstance(item, Integral) or not 0 <= int(item) < 1 << self.config.bits:
             raise InputError(f"item: expected a number from 0 to 2**{self.config.bits} - 1, got {item!r}")
-        return number
+        return int(item)
 
     def _hash_items(self, items: Any) -> Prefixes:
+        wanted = f"items: expected numbers from 0 to 2**{self.config.bits} - 1"
+        if isinstance(items, list | tuple | range):
+            return np.array([self._hash_item(item) for item in items], np.uint64)
         numbers = hash_items(items)
-        first = next(iter(items), 0) if isinstance(items, list | tuple) else 0
-        kind = getattr(getattr(items, "dtype", None), "kind", "i")
-        if isinstance(first, str | bytes) or kind not in "iub" or "string" in str(getattr(items, "type", "")):
-            raise InputError("items: expected numbers; encode others in order first, see ecmsketch.domains")
-        if self.config.bits < 64 and len(numbers) and int(numbers.max()) >> self.config.bits:
-            raise InputError(f"items: expected numbers from 0 to 2**{self.config.bits} - 1, got {int(numbers.max())}")
+        column = as_column(items, "items")
+        if len(column) and column.dtype.kind not in "iub":
+            raise InputError(f"{wanted}, got {column.dtype}; encode others in order first, see ecmsketch.domains")
+        if len(column) and (int(column.min()) < 0 or int(column.max()) >> self.config.bits):
+            raise InputError(f"{wanted}, got {column.min()} to {column.max()}")
         return numbers
 
     def total(self, last: Span | None = None, between: Interval | None = None) -> Estimate:
@@ -112,8 +115,10 @@ class PrefixSketch(WindowTable):
         self, qs: Sequence[float], last: Span | None = None, between: Interval | None = None
     ) -> list[Estimate]:
         """Several quantiles at once."""
+        if not isinstance(qs, Sequence | np.ndarray) or isinstance(qs, str):
+            raise QueryError(f"quantiles: expected a list of shares, got {qs!r}; for one, use quantile()")
         for q in qs:
-            if not 0 <= q <= 1:
+            if not isinstance(q, Real) or not 0 <= q <= 1:
                 raise QueryError(f"quantile: expected a share from 0 to 1, got {q!r}")
         since, until = self._range(last, between)
         everything = self._total(since, until)
@@ -133,7 +138,9 @@ class PrefixSketch(WindowTable):
         """Numbers that came at least a share `phi` of the arrivals, or at least `count` times; most frequent first.
 
         Surely found: whatever came phi/(1 - epsilon_sw) of the arrivals; with `no_miss`, whatever came phi of them.
-        With probability 1 - delta nothing is reported that came less than phi - epsilon of them (Theorem 5, corrected).
+        The threshold is phi of the total's lower bound, and with `no_miss` 1 - epsilon_sw of that. A number that came
+        less than the threshold less epsilon of the arrivals is reported with probability delta at most (Theorem 5,
+        corrected).
         """
         since, until = self._range(last, between)
         threshold = self._threshold(phi, count, no_miss, since, until)
@@ -154,14 +161,14 @@ class PrefixSketch(WindowTable):
             raise QueryError("heavy_hitters: give a share phi, or count=, and not both")
         everything = self._total(since, until)
         if count is not None:
-            if count < 1:
-                raise QueryError(f"heavy_hitters: expected a count of 1 or more, got {count}")
+            if not isinstance(count, Integral) or count < 1:
+                raise QueryError(f"heavy_hitters: expected a count of 1 or more, got {count!r}")
             least, share = float(count), count / max(everything.upper, 1.0)
         else:
             assert phi is not None
-            if not 0 < phi <= 1:
+            if not isinstance(phi, Real) or not 0 < phi <= 1:
                 raise QueryError(f"heavy_hitters: expected a share phi above 0 and at most 1, got {phi!r}")
-            least, share = phi * (everything.lower if no_miss else everything.value), phi
+            least, share = phi * everything.lower, float(phi)
         if share <= self.epsilon and not self.config.levels[-1].exact and everything.upper > 0:
             raise QueryError(
                 f"heavy_hitters: {share:g} of the arrivals cannot be told from collisions ({self.epsilon:g}); "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from numbers import Integral
 from typing import NamedTuple
 
 from ecmsketch.config import MAX_CELLS, SketchConfig
@@ -37,10 +38,12 @@ class PrefixConfig(SketchConfig):
     radix: int = 16
 
     def __post_init__(self) -> None:
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= 64:
+        if isinstance(self.bits, bool) or not isinstance(self.bits, Integral) or not 1 <= self.bits <= 64:
             raise ConfigError(f"bits: expected an integer from 1 to 64, got {self.bits!r}")
         if isinstance(self.radix, bool) or self.radix not in RADIXES:
             raise ConfigError(f"radix: expected a power of two from 2 to 256, got {self.radix!r}")
+        self._set("bits", int(self.bits))
+        self._set("radix", int(self.radix))
         super().__post_init__()
         if self.cells > MAX_CELLS:
             raise ConfigError(

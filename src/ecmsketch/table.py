@@ -38,6 +38,8 @@ class WindowTable:
     _hash_items = staticmethod(hash_items)
 
     def __init__(self, config: SketchConfig, site: str | None = None) -> None:
+        if site is not None and not isinstance(site, str):
+            raise ConfigError(f"site: expected a name, got {site!r}")
         key = 0 if config.counter != "rw" else secrets.randbits(64) if site is None else hash_item(site)
         self._attach(SketchState(config, key, now=0 if config.model == "count" else None))
 
@@ -90,12 +92,12 @@ class WindowTable:
 
     @property
     def late_counted(self) -> int:
-        """Arrivals behind the clock that were counted in their place (late="side")."""
+        """Events behind the clock, whatever their weight, that were counted in their place (late="side")."""
         return self._state.late.counted
 
     @property
     def late_dropped(self) -> int:
-        """Arrivals behind the clock that were not counted."""
+        """Events behind the clock, whatever their weight, that were not counted."""
         return self._state.late.dropped
 
     @property
@@ -273,7 +275,10 @@ class WindowTable:
             if since < now - window:
                 raise QueryError(f"between: {since} lies before the window, which begins at {now - window} (now {now})")
             return min(since, now), min(until, now)
-        length = window if last is None else to_span(last, unit)
+        try:
+            length = window if last is None else to_span(last, unit)
+        except InputError as error:
+            raise QueryError(f"last: expected 0 to {window} ticks; {error}") from error
         if not 0 <= length <= window:
             raise QueryError(f"last: expected 0 to {window} (the window), got {length}")
         return now - length, now

@@ -9,8 +9,8 @@ arrivals, has C / 2 <= epsilon (S + 1): the middle of a bucket of size 2^j is no
 multiples of 2^(j-1) are, and S >= (ring - 1/2) 2^j. Rings are powers of two, so that places need no division.
 
 A weight v counts as v arrivals on one tick. It costs at most min(v, places of a cell) writes: still bounded,
-whatever came before, but not O(1). Storing totals and weights with each entry would make it O(1), at five
-times the memory (docs/decisions/006-deterministic-wave.md).
+whatever came before, but not O(1). Storing totals and weights with each entry would make it O(1), at three to
+five times the memory (docs/decisions/006-deterministic-wave.md).
 
 The rings cover a number of arrivals that doubles with each level. Before arrivals inside the window would be
 overwritten, all cells get another level: `max_arrivals` only says with how many levels to begin, so that none
@@ -19,13 +19,13 @@ needs to be added while arrivals come (default: the least, about 1/epsilon arriv
 
 from __future__ import annotations
 
-from math import ceil, log2
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
+from ecmsketch.budget import wave_ring, wave_top
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.buckets import BucketCounters
 from ecmsketch.counters.contract import Ints
@@ -54,9 +54,8 @@ class DeterministicWaves(BucketCounters):
 
     def __init__(self, config: SketchConfig) -> None:
         super().__init__(config)
-        needed = ceil((1 / config.epsilon_sw + 1) / 2)
-        ring = 1 << (needed - 1).bit_length()
-        top = max(ceil(log2(max(2 * config.epsilon_sw * (config.max_arrivals or 1), 1))) - 1, 0)
+        ring = wave_ring(config.epsilon_sw)
+        top = wave_top(ring, config.max_arrivals or 0)
         self.rings = _empty_rings(config.cells, ring, top, offset_type(config))
 
     @property

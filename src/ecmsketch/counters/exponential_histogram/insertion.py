@@ -150,7 +150,7 @@ def pick(ends: Any, layout: Layout, cells: Any, ticks: Any, base: Any, k: Any) -
     """Walk the batch from its newest event and keep the ticks that end a bucket. Unit weights.
 
     Few events end a bucket, so four at a time are passed over on trial, and taken one by one only if one
-    of them should not have been: 1.7 times as fast as asking each.
+    of them should not have been: a third faster, in all, than asking each.
     """
     skip = layout.skip
     one = int64(1)
@@ -187,7 +187,7 @@ def pick(ends: Any, layout: Layout, cells: Any, ticks: Any, base: Any, k: Any) -
 def pick_weighted(
     ends: Any, layout: Layout, cells: Any, ticks: Any, weights: Any, spread: Any, base: Any, k: Any
 ) -> None:
-    """As `_pick`, an event standing for `weight` arrivals: on one tick, or (spread=1) on as many ticks."""
+    """As `pick`, an event standing for `weight` arrivals: on one tick, or (spread=1) on as many ticks."""
     skip = layout.skip
     for row in range(cells.shape[0]):
         for back in range(cells.shape[1]):
