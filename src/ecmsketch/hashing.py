@@ -96,7 +96,10 @@ def fill_cells(items: Any, rows: RowHashes, cells: Any) -> None:
 def hash_item(item: Any) -> int:
     """The 64 bits of one item."""
     if isinstance(item, str):
-        return xxh64_intdigest(_utf8(item), STRING_SEED)
+        try:
+            return xxh64_intdigest(item.encode(), STRING_SEED)
+        except UnicodeEncodeError as error:
+            raise InputError(f"item: expected text that UTF-8 can hold, got {item!r}") from error
     if item.__class__ is int and 0 <= item <= _MASK:
         return item
     if isinstance(item, bytes):
@@ -109,13 +112,6 @@ def hash_item(item: Any) -> int:
     raise InputError(
         f"item: expected str, bytes or int, got {item!r} ({type(item).__name__}); convert it, for example with str()"
     )
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"item: expected text that UTF-8 can hold, got {text!r}") from error
 
 
 def hash_items(items: Any) -> NDArray[np.uint64]:
