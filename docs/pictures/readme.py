@@ -53,7 +53,7 @@ def main() -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.tight_layout()
-    figure.savefig(Path(__file__).with_name("readme.png"))
+    figure.savefig(Path(__file__).with_name("readme.png"), metadata={"Software": None})
 
 
 if __name__ == "__main__":
