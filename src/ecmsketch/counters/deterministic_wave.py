@@ -132,8 +132,9 @@ class DeterministicWaves(BucketCounters):
     def _add_level(self) -> None:
         old = self.rings
         wider = _empty_rings(len(old.arrivals), old.ring, old.top + 1, old.ticks.dtype.type)
+        offset, end, _ = _history(old)
         self.rings = wider._replace(arrivals=old.arrivals)
-        _take_over(self.rings, old)
+        _restore(self.rings, offset, end)
 
 
 def _empty_rings(cells: int, ring: int, top: int, dtype: type) -> Rings:
@@ -331,23 +332,10 @@ def lowest_kept(arrivals: Any, counts: Any, ring: Any) -> Any:
 
 @kernel
 def _restore(rings: Rings, offset: Any, end: Any) -> None:
+    """Put the ends of each cell's newest buckets, oldest first, in their places."""
     ring, top = int64(rings.ring), int64(rings.top)
     for cell in range(rings.arrivals.shape[0]):
         number, level = rings.arrivals[cell], int64(0)
         for back in range(offset[cell + 1] - offset[cell]):
             rings.ticks[cell, place_of(number, ring, top)] = end[offset[cell + 1] - int64(1) - back]
             number, level = step_below(number - (int64(1) << level), level, rings.arrivals[cell], ring)
-
-
-@kernel
-def _take_over(wider: Rings, rings: Rings) -> None:
-    """Copy every kept tick to its place in rings with more levels."""
-    ring, top = int64(rings.ring), int64(rings.top)
-    for cell in range(rings.arrivals.shape[0]):
-        arrivals = rings.arrivals[cell]
-        lost = last_lost(arrivals, ring, top)
-        number, level = arrivals, int64(0)
-        while number > lost:
-            tick = rings.ticks[cell, place_of(number, ring, top)]
-            wider.ticks[cell, place_of(number, int64(wider.ring), int64(wider.top))] = tick
-            number, level = step_below(number - (int64(1) << level), level, arrivals, ring)

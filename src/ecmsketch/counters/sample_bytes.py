@@ -29,7 +29,8 @@ def encode_samples(state: Any, key: int, arrived: int, instances: int, keep: int
     """Key and number of arrivals, then every list's newest ticks after `limit`."""
     room = (len(state.filled) + len(state.filled) // LEVELS + int(np.minimum(state.filled, keep).sum())) * MAX_BYTES
     out = np.empty(room, np.uint8)
-    used = _encode(state.ticks, state.offset, state.filled, keep, now, limit, out)
+    ticks = state.ticks.astype(np.int64)  # one type for all windows: the kernel is compiled once
+    used = _encode(ticks, state.offset, state.filled, keep, now, limit, out)
     return _HEADER.pack(key, arrived) + out[:used].tobytes()
 
 
