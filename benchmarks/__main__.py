@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named: python -m benchmarks [startup] [speed] [counters] [prefix] [memory] ..."""
+"""Run every benchmark, or those named: python -m benchmarks [startup] [speed] [counters] [prefix] [heavy_hitters] ..."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import ecmsketch
 
-ALL = ("startup", "speed", "counters", "prefix", "memory", "accuracy")
+ALL = ("startup", "speed", "counters", "prefix", "heavy_hitters", "memory", "accuracy")
 
 
 def main(names: list[str]) -> None:

@@ -232,3 +232,35 @@ class TestRefusals:
             ecm.merge([ecm.PrefixSketch(make()), ecm.EcmSketch(make())])
         with pytest.raises(MergeError, match="radix is 16 in one and 4 in another"):
             ecm.merge([ecm.PrefixSketch(make()), ecm.PrefixSketch(make(), radix=4)])
+
+
+@pytest.mark.parametrize("model", ["time", "count"])
+@pytest.mark.parametrize("counter", ["eh", "dw"])
+def test_last_arrivals_of_one_site_and_of_merged_ones(model, counter):
+    rng = np.random.default_rng(5)
+    items, ticks = numbers(6000, 16, rng), ticks_of("steady", 6000, WINDOW, rng)
+    config = make(counter=counter, model=model, epsilon=0.02, merge_depth=1)
+    sites = [ecm.PrefixSketch(config, bits=16) for _ in range(3 if model == "time" else 1)]
+    for i, site in enumerate(sites):
+        site.update_many(items[i :: len(sites)], ticks[i :: len(sites)] if model == "time" else None)
+    sketch = ecm.merge(sites)
+    for n in (20, 200, 500):
+        newest = items[-n:]
+        assert sketch.estimate(int(newest[0]), last_arrivals=n).covers((newest == newest[0]).sum())
+        assert sketch.rank(100, last_arrivals=n).covers((newest <= 100).sum())
+        for q in (0.1, 0.5, 0.99):
+            assert sketch.quantile(q, last_arrivals=n).covers(exact_quantile(newest, q))
+        names, counts = np.unique(newest, return_counts=True)
+        found = {hitter.item for hitter in sketch.heavy_hitters(0.1, last_arrivals=n, no_miss=True)}
+        assert set(names[counts >= 0.1 * n].tolist()) <= found
+    with pytest.raises(QueryError, match="give one of"):
+        sketch.quantile(0.5, last=10, last_arrivals=10)
+
+
+def test_a_number_over_time():
+    sketch, items, ticks = filled(make(), 16, 16)
+    item = int(np.bincount(items.astype(np.int64)).argmax())
+    series = sketch.history(item, 100)
+    assert len(series) == 10
+    for tick, found in zip(series.tick.tolist(), series.estimates, strict=True):
+        assert found.upper >= ((items == item) & (ticks > tick - 100) & (ticks <= tick)).sum()

@@ -340,7 +340,7 @@ class TestOverTime:
         empty = ecm.EcmSketch(make())
         assert empty.history("a", 100).estimates.value.tolist() == [0] * 10
         for step in (0, -5):
-            with pytest.raises(QueryError, match="step of 1 or more"):
+            with pytest.raises(QueryError, match="step from 1 to"):
                 empty.history("a", step)
         with pytest.raises(QueryError, match="at most 100,000"):
             ecm.EcmSketch(make(window=10**9)).history("a", 1)

@@ -2,9 +2,9 @@
 
 from ecmsketch import domains, errors
 from ecmsketch.config import SketchConfig
-from ecmsketch.estimate import Estimate, Estimates, Series
+from ecmsketch.estimate import Estimate, Estimates, HeavyHitter, Series
 from ecmsketch.merging import concat, merge
-from ecmsketch.prefix import HeavyHitter, PrefixSketch
+from ecmsketch.prefix import PrefixSketch
 from ecmsketch.sketch import EcmSketch
 
 __all__ = [

@@ -13,13 +13,16 @@ from ecmsketch.batches import Batch
 from ecmsketch.config import CHOICES, SketchConfig
 from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of
 from ecmsketch.errors import ConfigError, FormatError
+from ecmsketch.frequent import FrequentItems
 from ecmsketch.late import LateArrivals
+from ecmsketch.names import decode_names, encode_names, forget_names
 from ecmsketch.prefix_config import PrefixConfig
 from ecmsketch.state import MAX_LEVELS, SketchState
 from ecmsketch.ticks import MAX_TICK, MIN_TICK
 
 MAGIC = b"ECMS"
-VERSION = 1
+VERSION = 2
+"""Newest; a sketch is written in the oldest that can hold it: 2 with heavy_hitters=True, else 1."""
 KIND_SKETCH = 0
 KIND_PREFIX = 1
 _KIND_NAMES = {KIND_SKETCH: "an EcmSketch", KIND_PREFIX: "a PrefixSketch"}
@@ -28,6 +31,8 @@ _ENVELOPE = struct.Struct("<4sBBH")
 _CONFIG = struct.Struct("<ddqQqqdHBBBBBBBBBB")
 _STATE = struct.Struct("<BHQqqqQQIQQ")
 _CHECKSUM = struct.Struct("<Q")
+_FREQUENT = struct.Struct("<BQQQ")
+"""(version 2) After everything else: which parts there are, and the bytes of each."""
 _CHECKSUM_SEED = 0
 _HEADER_SIZE = _ENVELOPE.size + _CONFIG.size + _STATE.size
 _CHOICE_FIELDS = ("counter", "model", "optimize_for", "merge_formula", "estimator", "late", "unit")
@@ -54,12 +59,13 @@ def encode(state: SketchState, kind: int) -> bytes:
     columns = (held.ticks, held.items, held.explicit_weights())
     body = b"".join(
         [
-            _ENVELOPE.pack(MAGIC, VERSION, kind, 0),
+            _ENVELOPE.pack(MAGIC, 2 if state.config.heavy_hitters else 1, kind, 0),
             _encode_config(state.config),
             header,
             counters,
             settled,
             *(column.astype(column.dtype.newbyteorder("<")).tobytes() for column in columns),
+            _encode_frequent(state) if state.config.heavy_hitters else b"",
         ]
     )
     return body + _CHECKSUM.pack(xxh64_intdigest(body, _CHECKSUM_SEED))
@@ -68,18 +74,17 @@ def encode(state: SketchState, kind: int) -> bytes:
 def decode(data: Any, kind: int) -> SketchState:
     """The sketch in some bytes, or a FormatError that says what is wrong with them."""
     body = _open_envelope(data, kind)
+    heavy_hitters = body[len(MAGIC)] == 2
     try:
-        config = _decode_config(body[_ENVELOPE.size :], kind)
+        config = _decode_config(body[_ENVELOPE.size :], kind, heavy_hitters)
     except ConfigError as error:
         raise FormatError(f"config: {error}") from error
     fields = _STATE.unpack_from(body, _ENVELOPE.size + _CONFIG.size)
     flags, levels, key, now, origin, frontier, counted, dropped, held_count, counters_size, settled_size = fields
     held_size = 24 * held_count
-    if _HEADER_SIZE + counters_size + settled_size + held_size != len(body):
-        raise FormatError(
-            f"sketch: its parts add up to {_HEADER_SIZE + counters_size + settled_size + held_size} bytes, "
-            f"but there are {len(body)}"
-        )
+    frequent_begin = _HEADER_SIZE + counters_size + settled_size + held_size
+    if frequent_begin > len(body) or (frequent_begin < len(body) and not heavy_hitters):
+        raise FormatError(f"sketch: its parts add up to {frequent_begin} bytes, but there are {len(body)}")
     _check_header(flags, levels, now, origin, frontier)
     if key and config.counter != "rw":
         raise FormatError(f"sketch: expected no key of random draws with counter={config.counter!r}, got {key}")
@@ -87,7 +92,7 @@ def decode(data: Any, kind: int) -> SketchState:
         raise FormatError("sketch: it has more late arrivals than can be")
     if bool(flags & _HAS_ORIGIN) != bool(flags & (_HAS_COUNTERS | _HAS_SETTLED) or held_count):
         raise FormatError("sketch: it has a first arrival but no arrivals, or arrivals but no first")
-    sections = np.frombuffer(body, np.uint8, offset=_HEADER_SIZE)
+    sections = np.frombuffer(body, np.uint8, frequent_begin - _HEADER_SIZE, _HEADER_SIZE)
     counters, settled, held = np.split(sections, [counters_size, counters_size + settled_size])
     state = SketchState(
         config,
@@ -100,13 +105,45 @@ def decode(data: Any, kind: int) -> SketchState:
             0,
             _decode_held(held, held_count, now),
             _decode_counters(settled, bool(flags & _HAS_SETTLED), config, now),
+            None,
             frontier,
             counted,
             dropped,
         ),
     )
     _check_late(state)
+    if heavy_hitters:
+        _decode_frequent(body[frequent_begin:], state)
     return state
+
+
+def _encode_frequent(state: SketchState) -> bytes:
+    now = state.now or 0
+    parts = (state.frequent, state.late.frequent)
+    flags = sum(bit for bit, part in zip((1, 2), parts, strict=True) if part is not None)
+    encoded = [b"" if part is None else part.encode(now) for part in parts]
+    encoded.append(encode_names(forget_names(state.names, state.named()).values()))
+    return _FREQUENT.pack(flags, *(len(part) for part in encoded)) + b"".join(encoded)
+
+
+def _decode_frequent(data: bytes, state: SketchState) -> None:
+    if len(data) < _FREQUENT.size:
+        raise FormatError("frequent items: they are missing; the data is truncated")
+    flags, *sizes = _FREQUENT.unpack_from(data)
+    if flags > 3 or _FREQUENT.size + sum(sizes) != len(data):
+        raise FormatError(f"frequent items: expected {_FREQUENT.size + sum(sizes)} bytes of them, got {len(data)}")
+    columns = np.frombuffer(data, np.uint8, offset=_FREQUENT.size)
+    on_time, late, names = np.split(columns, np.cumsum(sizes)[:-1])
+    expected = (1 if state.counters is not None else 0) | (2 if state.late.settled is not None else 0)
+    if flags != expected:
+        raise FormatError("frequent items: expected them for all counters that are there, and no others")
+    if flags & 1:
+        state.frequent = FrequentItems.decode(on_time, state.config, state.now or 0)
+    if flags & 2:
+        state.late.frequent = FrequentItems.decode(late, state.config, state.now or 0)
+    state.names = decode_names(names.tobytes())
+    if not np.isin(np.array(list(state.names), np.uint64), state.named()).all():
+        raise FormatError("names: expected those of frequent items only")
 
 
 def _check_late(state: SketchState) -> None:
@@ -134,9 +171,9 @@ def _open_envelope(data: Any, expected_kind: int) -> bytes:
     magic, version, kind, reserved = _ENVELOPE.unpack_from(whole)
     if magic != MAGIC:
         raise FormatError(f"sketch: expected the bytes to begin with {MAGIC!r}, got {magic!r}; this is not a sketch")
-    if version != VERSION:
+    if not 1 <= version <= VERSION:
         raise FormatError(
-            f"sketch: format version {version} is unknown, this library reads version {VERSION}; upgrade it"
+            f"sketch: format version {version} is unknown, this library reads versions 1 to {VERSION}; upgrade it"
         )
     if reserved != 0:
         raise FormatError(f"sketch: expected 0 in its reserved bytes, got {reserved}")
@@ -160,7 +197,7 @@ def _encode_config(config: SketchConfig) -> bytes:
     )  # fmt: skip
 
 
-def _decode_config(data: bytes, kind: int) -> SketchConfig:
+def _decode_config(data: bytes, kind: int, heavy_hitters: bool) -> SketchConfig:
     epsilon, delta, window, seed, lateness, max_arrivals, constant, merge_depth, instances, bits, digit, *choices = (
         _CONFIG.unpack_from(data)
     )
@@ -179,6 +216,7 @@ def _decode_config(data: bytes, kind: int) -> SketchConfig:
         wave_constant=constant or None,
         wave_instances=instances,
         merge_depth=merge_depth,
+        heavy_hitters=heavy_hitters,
         **named,
     )
     if kind == KIND_PREFIX:

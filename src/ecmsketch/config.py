@@ -59,6 +59,7 @@ class SketchConfig:
     wave_constant  (rw) arrivals sampled per level, times epsilon_sw^2; default from delta
     wave_instances (rw) independent samples, of which the median answers
     seed           of the row hashes
+    heavy_hitters  keep the names of items that may be frequent in some range, for `heavy_hitters` and `top`
     unit           of a tick ("s", "ms", ...), so that datetimes are understood
     late           arrivals behind the clock: "raise", "side" (counted in their place) or "drop" (counted as dropped)
     lateness       how far behind "side" accepts them, default the whole window
@@ -77,6 +78,7 @@ class SketchConfig:
     wave_constant: float | None = None
     wave_instances: int = 1
     seed: int = 0
+    heavy_hitters: bool = False
     unit: str | None = None
     late: str = "raise"
     lateness: int | None = None
@@ -97,6 +99,8 @@ class SketchConfig:
         if self.wave_constant is not None:
             self._set("wave_constant", _number("wave_constant", self.wave_constant, 1.0, 1000.0))
         self._set("seed", _integer("seed", self.seed, 0, 2**64 - 1))
+        if not isinstance(self.heavy_hitters, bool | np.bool_):
+            raise ConfigError(f"heavy_hitters: expected True or False, got {self.heavy_hitters!r}")
         if self.counter == "rw" and self.optimize_for != "point":
             raise ConfigError("optimize_for: expected 'point' with counter='rw', which has no guarantee for 'inner'")
         if self.cells > MAX_CELLS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,13 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         value, lower, upper = (f"{number:,.1f}".removesuffix(".0") for number in self[:3])
         return f"{value} in [{lower}, {upper}] with probability {self.confidence:.3g}"
+
+
+class HeavyHitter(NamedTuple):
+    """An item that came often, and how often."""
+
+    item: Any
+    estimate: Estimate
 
 
 @dataclass(frozen=True, eq=False)

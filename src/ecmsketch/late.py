@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ecmsketch.batches import Batch
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Counters, new_counters
+from ecmsketch.frequent import FrequentItems
 from ecmsketch.hashing import RowHashes, cells_of
 from ecmsketch.ticks import MIN_TICK
 
@@ -34,6 +35,8 @@ class LateArrivals:
     """As in `Counters.new`, for the counters of late arrivals."""
     held: Batch = field(default_factory=_nothing)
     settled: Counters | None = None
+    frequent: FrequentItems | None = None
+    """(heavy_hitters=True) Candidates among what is settled."""
     frontier: int = MIN_TICK
     """Newest settled tick: an arrival not after it came too late."""
     counted: int = 0
@@ -71,6 +74,9 @@ class LateArrivals:
         if self.settled is None:
             self.settled = new_counters(config, self.key)
         self.settled.add(cells_of(batch.items, rows), batch.ticks, batch.weights, int(batch.ticks[0]), int(newest))
+        if config.heavy_hitters:
+            self.frequent = self.frequent or FrequentItems(config)
+            self.frequent.add(batch)
         self.held = self.held.select(slice(count, None))
         self.frontier = int(newest)
 
@@ -87,9 +93,11 @@ class LateArrivals:
     def copy(self, config: SketchConfig | None = None) -> LateArrivals:
         """An independent copy (held arrays are never changed in place)."""
         settled = None if self.settled is None else self.settled.copy(config)
-        return LateArrivals(self.key, self.held, settled, self.frontier, self.counted, self.dropped)
+        frequent = None if self.frequent is None else self.frequent.copy()
+        return LateArrivals(self.key, self.held, settled, frequent, self.frontier, self.counted, self.dropped)
 
     @property
     def nbytes(self) -> int:
         """Memory held."""
-        return 24 * len(self.held.ticks) + (0 if self.settled is None else self.settled.nbytes)
+        parts = (self.settled, self.frequent)
+        return 24 * len(self.held.ticks) + sum(part.nbytes for part in parts if part is not None)

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of, new_counters
 from ecmsketch.errors import MergeError
+from ecmsketch.frequent import FrequentItems, combine
+from ecmsketch.names import Names
 from ecmsketch.state import MAX_LEVELS, SketchState
 from ecmsketch.table import WindowTable
 
@@ -86,8 +88,11 @@ def _merge_once(states: list[SketchState]) -> SketchState:
                 f"this would be level {levels} of merging, and {MAX_LEVELS} are allowed: each adds error. "
                 "Merge all sites in one call, and use concat() for consecutive segments of one stream"
             )
+        full = [_settled(state) for state in full]
         parts, origins = _parts(full)
         result = SketchState(config, full[0].key, now, min(origins), levels, kind_of(config).merge(parts, origins, now))
+        result.frequent = _combine([part for state in full for part in (state.frequent, state.late.frequent)], result)
+        result.names = _names(full)
     result.late.counted = sum(state.late.counted for state in states)
     result.late.dropped = sum(state.late.dropped for state in states)
     return result
@@ -115,9 +120,7 @@ def concat_states(states: list[SketchState]) -> SketchState:
     now = result.now
     if not full or now is None:
         return result
-    for state in full:
-        if state is not result:
-            _settle_late(state)
+    full = [state if state is result else _settled(state) for state in full]
     result.late.frontier = max(state.late.frontier for state in full)
     if sum(state.arrivals for state in full) > MAX_ARRIVALS:
         raise MergeError("the segments have more than 2**53 arrivals in all, which is more than counters hold")
@@ -126,7 +129,21 @@ def concat_states(states: list[SketchState]) -> SketchState:
     late = [state.late.settled for state in full]
     result.counters = _concat_counters([state.counters for state in full], result.counters, result, result.key, now)
     result.late.settled = _concat_counters(late, result.late.settled, result, result.late.key, now)
+    result.frequent = _combine([state.frequent for state in full], result)
+    result.late.frequent = _combine([state.late.frequent for state in full], result)
+    result.names = _names(full)
     return result
+
+
+def _combine(parts: list[FrequentItems | None], result: SketchState) -> FrequentItems | None:
+    given = [part for part in parts if part is not None]
+    if len(given) < 2 or result.now is None:
+        return given[0] if given else None
+    return combine(given, result.config, result.now)
+
+
+def _names(states: list[SketchState]) -> Names:
+    return {key: name for state in reversed(states) for key, name in state.names.items()}
 
 
 def _concat_counters(
@@ -146,6 +163,8 @@ def _renumber(state: SketchState, by: int) -> None:
         state.origin += by
     if state.counters is not None:
         state.counters.shift(by)
+    if state.frequent is not None:
+        state.frequent.shift(by)
 
 
 def _require_compatible(states: list[SketchState], done: str) -> None:
@@ -160,18 +179,18 @@ def _require_compatible(states: list[SketchState], done: str) -> None:
             )
 
 
-def _settle_late(state: SketchState) -> None:
-    config = state.config
-    state.late.settle_all(config, config.row_hashes())
+def _settled(state: SketchState) -> SketchState:
+    """A state without held late arrivals; the given one stays as it is."""
+    if len(state.late.held.ticks):
+        state = state.copy()
+        state.late.settle_all(state.config, state.config.row_hashes())
+    return state
 
 
 def _parts(states: list[SketchState]) -> tuple[list[Counters], list[int]]:
     """All the counters of some sketches, each with its stream's first tick."""
     parts, origins = [], []
     for state in states:
-        if len(state.late.held.ticks):
-            state = state.copy()
-            _settle_late(state)
         for counters in (state.counters, state.late.settled):
             if counters is not None and state.origin is not None:
                 parts.append(counters)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,13 @@ from ecmsketch.columns import as_column
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Reading
 from ecmsketch.errors import ConfigError, InputError, QueryError
-from ecmsketch.estimate import Estimate, Estimates
+from ecmsketch.estimate import Estimate, Estimates, HeavyHitter
 from ecmsketch.hashing import RowHashes, cells_of, hash_items
 from ecmsketch.prefix_config import Level, PrefixConfig
-from ecmsketch.table import Interval, WindowTable
+from ecmsketch.table import Asked, Interval, WindowTable
 from ecmsketch.ticks import Span
 
 Prefixes = NDArray[np.uint64]
-
-
-class HeavyHitter(NamedTuple):
-    """An item that came often, and how often."""
-
-    item: int
-    estimate: Estimate
 
 
 class PrefixSketch(WindowTable):
@@ -80,17 +73,28 @@ class PrefixSketch(WindowTable):
         """How many arrivals came in a range of ticks."""
         return self._total(*self._range(last, between))
 
-    def estimate(self, item: int, last: Span | None = None, between: Interval | None = None) -> Estimate:
+    def estimate(
+        self, item: Any, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
+    ) -> Estimate:
         """How often one number came."""
-        since, until = self._range(last, between)
-        return self._nodes(self.config.levels[-1], np.array([self._hash_item(item)], np.uint64), since, until)[0]
+        number = np.array([self._hash_item(item)], np.uint64)
+        asked = self._asked(last, between, last_arrivals)
+        return asked.widen(self._nodes(self.config.levels[-1], number, asked.since, asked.until))[0]
 
-    def range_sum(self, low: int, high: int, last: Span | None = None, between: Interval | None = None) -> Estimate:
+    def range_sum(
+        self,
+        low: int,
+        high: int,
+        last: Span | None = None,
+        between: Interval | None = None,
+        last_arrivals: int | None = None,
+    ) -> Estimate:
         """How many arrivals were numbers from `low` to `high`, both included."""
         low, high = self._hash_item(low), self._hash_item(high)
         if low > high:
             raise QueryError(f"range_sum: expected low <= high, got {low} and {high}")
-        since, until = self._range(last, between)
+        asked = self._asked(last, between, last_arrivals)
+        since, until = asked.since, asked.until
         everything = self._total(since, until)
         inside, inside_upper = self._sum(low, high + 1, since, until)
         before, before_upper = self._sum(0, low, since, until)
@@ -98,21 +102,30 @@ class PrefixSketch(WindowTable):
         upper = min(inside_upper, everything.upper)
         lower = min(max(everything.lower - before_upper - after_upper, 0.0), upper)
         value = (inside + everything.value - before - after) / 2  # collisions add to one, and take from the other
-        return Estimate(float(np.clip(value, lower, upper)), lower, upper, everything.confidence)
+        value = float(np.clip(value, lower, upper))
+        return Estimate(value, max(lower - asked.surplus, 0.0), upper + asked.missing, everything.confidence)
 
-    def rank(self, item: int, last: Span | None = None, between: Interval | None = None) -> Estimate:
+    def rank(
+        self, item: int, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
+    ) -> Estimate:
         """How many arrivals were not greater than `item`."""
-        return self.range_sum(0, item, last, between)
+        return self.range_sum(0, item, last, between, last_arrivals)
 
-    def quantile(self, q: float, last: Span | None = None, between: Interval | None = None) -> Estimate:
+    def quantile(
+        self, q: float, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
+    ) -> Estimate:
         """The least number that at least a share `q` of the arrivals do not exceed.
 
         The bounds are numbers too: the exact quantile lies between them.
         """
-        return self.quantiles([q], last, between)[0]
+        return self.quantiles([q], last, between, last_arrivals)[0]
 
     def quantiles(
-        self, qs: Sequence[float], last: Span | None = None, between: Interval | None = None
+        self,
+        qs: Sequence[float],
+        last: Span | None = None,
+        between: Interval | None = None,
+        last_arrivals: int | None = None,
     ) -> list[Estimate]:
         """Several quantiles at once."""
         if not isinstance(qs, Sequence | np.ndarray) or isinstance(qs, str):
@@ -120,17 +133,19 @@ class PrefixSketch(WindowTable):
         for q in qs:
             if not isinstance(q, Real) or not 0 <= q <= 1:
                 raise QueryError(f"quantile: expected a share from 0 to 1, got {q!r}")
-        since, until = self._range(last, between)
-        everything = self._total(since, until)
+        asked = self._asked(last, between, last_arrivals)
+        everything = self._total(asked.since, asked.until)
         if everything.upper == 0:
             raise QueryError("quantile: nothing arrived in this range")
-        return [self._quantile(q, everything, since, until) for q in qs]
+        least = everything.lower if last_arrivals is None else float(last_arrivals)
+        return [self._quantile(q, everything, least, asked) for q in qs]
 
     def heavy_hitters(
         self,
         phi: float | None = None,
         last: Span | None = None,
         between: Interval | None = None,
+        last_arrivals: int | None = None,
         *,
         count: int | None = None,
         no_miss: bool = False,
@@ -142,8 +157,18 @@ class PrefixSketch(WindowTable):
         less than the threshold less epsilon of the arrivals is reported with probability delta at most (Theorem 5,
         corrected).
         """
-        since, until = self._range(last, between)
-        threshold = self._threshold(phi, count, no_miss, since, until)
+        asked = self._asked(last, between, last_arrivals)
+        since, until = asked.since, asked.until
+        everything = self._total(since, until)
+        least, share = self._heavy_share(phi, count, last_arrivals, everything)
+        if share <= self.epsilon and not self.config.levels[-1].exact and everything.upper > 0:
+            raise QueryError(
+                f"heavy_hitters: {share:g} of the arrivals cannot be told from collisions ({self.epsilon:g}); "
+                "ask for more, or build the sketch with a smaller epsilon"
+            )
+        if no_miss:
+            least *= 1 - carried_epsilon(self.config.epsilon_sw, self.merge_levels)
+        threshold = least - asked.missing
         prefixes = np.zeros(1, np.uint64)
         answers_found = None
         for level in self.config.levels:
@@ -153,28 +178,9 @@ class PrefixSketch(WindowTable):
             prefixes = prefixes[heavy]
             answers_found = Estimates(found.value[heavy], found.lower[heavy], found.upper[heavy], found.confidence)
         assert answers_found is not None
+        answers_found = asked.widen(answers_found)
         order = np.lexsort((prefixes, -answers_found.value))
         return [HeavyHitter(int(prefixes[i]), answers_found[int(i)]) for i in order]
-
-    def _threshold(self, phi: float | None, count: int | None, no_miss: bool, since: int, until: int) -> float:
-        if (phi is None) == (count is None):
-            raise QueryError("heavy_hitters: give a share phi, or count=, and not both")
-        everything = self._total(since, until)
-        if count is not None:
-            if not isinstance(count, Integral) or count < 1:
-                raise QueryError(f"heavy_hitters: expected a count of 1 or more, got {count!r}")
-            least, share = float(count), count / max(everything.upper, 1.0)
-        else:
-            assert phi is not None
-            if not isinstance(phi, Real) or not 0 < phi <= 1:
-                raise QueryError(f"heavy_hitters: expected a share phi above 0 and at most 1, got {phi!r}")
-            least, share = phi * everything.lower, float(phi)
-        if share <= self.epsilon and not self.config.levels[-1].exact and everything.upper > 0:
-            raise QueryError(
-                f"heavy_hitters: {share:g} of the arrivals cannot be told from collisions ({self.epsilon:g}); "
-                "ask for more, or build the sketch with a smaller epsilon"
-            )
-        return least * (1 - carried_epsilon(self.config.epsilon_sw, self.merge_levels) if no_miss else 1.0)
 
     def _total(self, since: int, until: int) -> Estimate:
         """All arrivals, from the first level: the fewest cells."""
@@ -231,10 +237,15 @@ class PrefixSketch(WindowTable):
             inner = low << level.drop, high << level.drop
         return cover
 
-    def _quantile(self, q: float, everything: Estimate, since: int, until: int) -> Estimate:
+    def _quantile(self, q: float, everything: Estimate, least: float, asked: Asked) -> Estimate:
+        """`least` is how many arrivals there are at least; up to asked.missing of them are not in the range read."""
+        since, until, missing, _ = asked
         middle = self._descend(q * everything.value, since, until, "value", from_right=False)
-        lower = self._descend(max(q * everything.lower, 1.0), since, until, "upper", from_right=False)
-        upper = self._descend((1 - q) * everything.lower, since, until, "upper", from_right=True)
+        lower, upper = 0, (1 << self.config.bits) - 1
+        if max(q * least, 1.0) > missing:
+            lower = self._descend(max(q * least, 1.0) - missing, since, until, "upper", from_right=False)
+        if (1 - q) * least >= missing:
+            upper = self._descend((1 - q) * least - missing, since, until, "upper", from_right=True)
         lower, upper = min(lower, upper), max(lower, upper)
         return Estimate(
             min(max(middle, lower), upper), lower, upper, everything.confidence

@@ -45,6 +45,8 @@ class PrefixConfig(SketchConfig):
         self._set("bits", int(self.bits))
         self._set("radix", int(self.radix))
         super().__post_init__()
+        if self.heavy_hitters:
+            raise ConfigError("heavy_hitters: a PrefixSketch finds them by itself; leave heavy_hitters out")
         if self.cells > MAX_CELLS:
             raise ConfigError(
                 f"epsilon: {self.epsilon:g} needs {self.cells:,} counters over {len(self.levels)} levels, "

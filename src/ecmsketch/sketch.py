@@ -9,18 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch import answers, codec
+from ecmsketch.budget import carried_epsilon
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Reading
 from ecmsketch.errors import ConfigError, QueryError
-from ecmsketch.estimate import Estimate, Estimates, Series
+from ecmsketch.estimate import Estimate, Estimates, HeavyHitter
 from ecmsketch.hashing import cells_of, hash_item, hash_items
-from ecmsketch.table import Interval, WindowTable
-from ecmsketch.ticks import Span, to_span
+from ecmsketch.table import Asked, Interval, WindowTable
+from ecmsketch.ticks import Span
 
-Item = str | bytes | int
-
-MAX_STEPS = 100_000
-"""Of one history."""
+Item = str | bytes | int | tuple[str | bytes | int, ...]
 
 
 class EcmSketch(WindowTable):
@@ -64,21 +62,6 @@ class EcmSketch(WindowTable):
     ) -> Estimates:
         """How often each of many items came; ranges as for `estimate`."""
         return self._estimate(hash_items(items), last, between, last_arrivals)
-
-    def history(self, item: Item, step: Span, last: Span | None = None) -> Series:
-        """How often an item came in every `step` of a range, oldest first: for plotting.
-
-        Each entry is an interval, so its error is relative to all that came after it began (docs/guarantees.md).
-        """
-        since, until = self._range(last, None)
-        length = to_span(step, self.config.unit)
-        if length < 1 or (until - since) // length > MAX_STEPS:
-            raise QueryError(f"history: expected a step of 1 or more, and at most {MAX_STEPS:,} of them, got {length}")
-        ends = np.arange(until, since + length - 1, -length, dtype=np.int64)[::-1]
-        cells = cells_of(np.array([hash_item(item)], np.uint64), self._rows)
-        points = [self._point(cells, int(end) - length, int(end))[0] for end in ends]
-        value, lower, upper = (np.array([getattr(point, name) for point in points]) for name in Estimate._fields[:3])
-        return Series(ends, length, Estimates(value, lower, upper, self.config.confidence))
 
     def total(self, last: Span | None = None, between: Interval | None = None) -> Estimate:
         """How many arrivals came in a range, of all items together."""
@@ -126,6 +109,88 @@ class EcmSketch(WindowTable):
             ours, others, answers.total(ours, self.config), answers.total(others, self.config), self.config
         )
 
+    def heavy_hitters(
+        self,
+        phi: float | None = None,
+        last: Span | None = None,
+        between: Interval | None = None,
+        last_arrivals: int | None = None,
+        *,
+        count: int | None = None,
+        no_miss: bool = False,
+    ) -> list[HeavyHitter]:
+        """Items that came at least a share `phi` of the arrivals, or at least `count` times; most frequent first.
+
+        Needs heavy_hitters=True in the config. Surely found: whatever came phi/(1 - epsilon_sw) of the arrivals; with
+        `no_miss`, whatever came phi of them. An item that came less than the threshold less epsilon of the arrivals is
+        reported with probability delta at most (docs/guarantees.md). A threshold so low that an item above it could be
+        missed is refused.
+
+        >>> config = SketchConfig(epsilon=0.01, delta=0.01, window=3600, heavy_hitters=True)
+        >>> sketch = EcmSketch(config)
+        >>> sketch.update_many(["/index.html", "/logo.png", "/index.html"], [10, 11, 12])
+        >>> [hitter.item for hitter in sketch.heavy_hitters(0.5, last=60)]
+        ['/index.html']
+        """
+        asked = self._asked(last, between, last_arrivals)
+        everything = self.total(between=(asked.since, asked.until))
+        least, share = self._heavy_share(phi, count, last_arrivals, everything)
+        if no_miss:
+            least *= 1 - carried_epsilon(self.config.epsilon_sw, self.merge_levels)
+        keys, found, missed = self._candidates(asked)
+        if everything.upper > 0 and least <= missed:
+            raise QueryError(
+                f"heavy_hitters: {share:g} of the arrivals is too little, items that came up to {missed} times "
+                "in this range may have lost their names; ask for more, or build the sketch with a smaller epsilon"
+            )
+        return self._named(keys, found, (found.value >= least - asked.missing) & (found.upper > 0))
+
+    def top(
+        self, k: int, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
+    ) -> list[HeavyHitter]:
+        """The `k` items that seem to have come most often, most frequent first; fewer if fewer are named.
+
+        Needs heavy_hitters=True in the config. Items that came less than epsilon of the arrivals may be missing.
+        """
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise QueryError(f"top: expected a number of items, 1 or more, got {k!r}")
+        keys, found, _ = self._candidates(self._asked(last, between, last_arrivals))
+        return self._named(keys, found, found.value > 0)[: int(k)]
+
+    def _candidates(self, asked: Asked) -> tuple[NDArray[np.uint64], Estimates, int]:
+        """Hashes of items that may be heavy in a range, how often they came, and how often any other did at most."""
+        if not self.config.heavy_hitters:
+            raise QueryError(
+                "heavy_hitters: this sketch keeps no names; build it with heavy_hitters=True in its config"
+            )
+        state = self._flushed()
+        held = state.late.held
+        inside = (held.ticks > asked.since) & (held.ticks <= asked.until)
+        parts = [part for part in (state.frequent, state.late.frequent) if part is not None]
+        named = [part.candidates(asked.since, asked.until) for part in parts]
+        keys = np.unique(np.concatenate([held.items[inside], *(part.keys for part in named)]))
+        lower, upper = np.zeros(len(keys)), np.zeros(len(keys))
+        for part in named:
+            where = np.searchsorted(keys, part.keys)
+            lower[where] += part.lower
+            upper += part.missed
+            upper[where] += part.upper - part.missed
+        where = np.searchsorted(keys, held.items[inside])
+        for bound in (lower, upper):
+            np.add.at(bound, where, held.explicit_weights()[inside])
+        point = self._point(cells_of(keys, self._rows), asked.since, asked.until)
+        lower = np.maximum(lower, point.lower)
+        upper = np.maximum(np.minimum(upper, point.upper), lower)
+        found = Estimates(np.clip(point.value, lower, upper), lower, upper, point.confidence)
+        return keys, asked.widen(found), sum(part.missed for part in named)
+
+    def _named(self, keys: NDArray[np.uint64], found: Estimates, which: NDArray[np.bool_]) -> list[HeavyHitter]:
+        """Some of the candidates by name, most frequent first."""
+        chosen = np.flatnonzero(which)
+        order = chosen[np.lexsort((keys[chosen], -found.value[chosen]))]
+        names = self._state.names
+        return [HeavyHitter(names.get(key := int(keys[i]), key), found[int(i)]) for i in order]
+
     def _check_proven(self, query: str, unproven: bool) -> None:
         if self.config.counter == "rw" and not unproven:
             raise QueryError(
@@ -134,38 +199,13 @@ class EcmSketch(WindowTable):
             )
 
     def _estimate(self, items: NDArray[np.uint64], last: Any, between: Any, last_arrivals: int | None) -> Estimates:
-        cells = cells_of(items, self._rows)
-        if last_arrivals is None:
-            return self._point(cells, *self._range(last, between))
-        if last is not None or between is not None:
-            raise QueryError("range: give one of last=, between= and last_arrivals=")
-        since, until, missing, surplus = self._range_of_arrivals(last_arrivals)
-        found = self._point(cells, since, until)
-        lower, upper = np.maximum(found.lower - surplus, 0.0), found.upper + missing
-        return Estimates(found.value, lower, upper, found.confidence)
+        asked = self._asked(last, between, last_arrivals)
+        return asked.widen(self._point(cells_of(items, self._rows), asked.since, asked.until))
 
     def _point(self, cells: NDArray[np.uint32], since: int, until: int) -> Estimates:
         reading = self._read(cells.ravel(), since, until)
         rows = Reading(*(part.reshape(cells.shape) for part in reading))
         return answers.point(rows, self._norm(since, until), self.config)
-
-    def _range_of_arrivals(self, count: int) -> tuple[int, int, float, float]:
-        """The range of ticks that holds about `count` arrivals; how many it may miss, and may hold beyond them."""
-        since, until = self._range(None, None)
-        most = self.total()
-        if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= int(count) <= most.upper:
-            raise QueryError(f"last_arrivals: expected 0 to {most.upper:.0f} (what the window holds), got {count!r}")
-        if self.config.model == "count":
-            return until - int(count), until, 0.0, 0.0
-        low, high = 0, until - since
-        while low < high:
-            middle = (low + high) // 2
-            if self.total(last=middle).value >= int(count):
-                high = middle
-            else:
-                low = middle + 1
-        held = self.total(last=low)
-        return until - low, until, max(int(count) - held.lower, 0.0), max(held.upper - int(count), 0.0)
 
     def _norm(self, since: int, until: int) -> float:
         """At least as many as all arrivals in the range, from one row."""

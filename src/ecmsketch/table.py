@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import sys
+from abc import ABC, abstractmethod
 from array import array
-from typing import Any, ClassVar, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +18,41 @@ from ecmsketch.budget import carried_epsilon
 from ecmsketch.config import READING, SketchConfig
 from ecmsketch.counters import MAX_ARRIVALS, Reading, new_counters
 from ecmsketch.errors import ConfigError, InputError, LateArrivalError, QueryError
-from ecmsketch.estimate import Estimate
-from ecmsketch.hashing import fill_cells, hash_item, hash_items
+from ecmsketch.estimate import Estimate, Estimates, Series
+from ecmsketch.frequent import FrequentItems
+from ecmsketch.hashing import columns_of, fill_cells, hash_item, hash_items
+from ecmsketch.names import Names, forget_names, note_name, note_names
 from ecmsketch.state import SketchState
-from ecmsketch.ticks import MAX_TICK, MIN_TICK, Tick, to_span, to_tick
+from ecmsketch.ticks import MAX_TICK, MIN_TICK, Span, Tick, to_span, to_tick
 
 Interval = tuple[Tick, Tick]
+
+MAX_STEPS = 100_000
+"""Of one history."""
 
 _BLOCK = 2**20
 """Events counted at a time: enough that few of them end a bucket, few enough for the processor's cache."""
 
 
-class WindowTable:
+class Asked(NamedTuple):
+    """The range (since, until] that answers a question, and by how many arrivals it may differ from what was meant."""
+
+    since: int
+    until: int
+    missing: float = 0.0
+    surplus: float = 0.0
+
+    def widen(self, found: Estimates) -> Estimates:
+        """Counts in the range, with the bounds of what was meant."""
+        if not self.missing and not self.surplus:
+            return found
+        lower = np.maximum(found.lower - self.surplus, 0.0)
+        return Estimates(found.value, lower, found.upper + self.missing, found.confidence)
+
+
+class WindowTable(ABC):
     """Counts items over a sliding window. A range is `last=r`, the ticks (now - r, now], or `between=(t1, t2)`, the
-    ticks (t1, t2]; without either it is the whole window.
+    ticks (t1, t2]; without either it is the whole window. `last_arrivals=n` is the newest n arrivals of all items.
     """
 
     kind: ClassVar[int]
@@ -51,6 +75,7 @@ class WindowTable:
         self._norms: dict[tuple[int, int], Estimate] = {}
         self._pending_items = array("Q")
         self._pending_ticks = array("q")
+        self._pending_names: Names | None = {} if config.heavy_hitters else None
         self._pending_limit = min(max(4 * config.cells, 2048), 65_536)
         # `update` compares ticks with this; beyond any tick, it sends all of them through `update_many`.
         self._clock = MAX_TICK + 1
@@ -80,9 +105,9 @@ class WindowTable:
     @property
     def nbytes(self) -> int:
         """Memory held by the sketch's state."""
-        counters = self._state.counters
-        pending = 16 * len(self._pending_ticks)
-        return (0 if counters is None else counters.nbytes) + self._state.late.nbytes + pending
+        parts = (self._state.counters, self._state.frequent, self._state.late)
+        names = sum(sys.getsizeof(name) + 100 for name in self._state.names.values())  # 100: its hash, in a dict
+        return sum(part.nbytes for part in parts if part is not None) + names + 16 * len(self._pending_ticks)
 
     @property
     def bucket_count(self) -> int:
@@ -114,9 +139,12 @@ class WindowTable:
     def update(self, item: Any, tick: Tick | None = None, weight: int = 1) -> None:
         """Count one arrival. Arrivals are gathered, and counted in bulk before the next question."""
         if tick.__class__ is int and weight == 1 and self._clock <= tick <= MAX_TICK:
-            self._pending_items.append(self._hash_item(item))
+            key = self._hash_item(item)
+            self._pending_items.append(key)
             self._pending_ticks.append(tick)
             self._clock = tick
+            if self._pending_names is not None:
+                note_name(self._pending_names, key, item)
             if len(self._pending_ticks) >= self._pending_limit:
                 self._flush()
         else:
@@ -126,15 +154,22 @@ class WindowTable:
         """Count many arrivals; the same state as calling `update` on each, in order of their ticks.
 
         Items, ticks and weights are numpy arrays, Arrow or pandas columns, or lists. If any of them is
-        wrong an error says so and nothing is counted. With model="count" leave ticks out.
+        wrong an error says so and nothing is counted. With model="count" leave ticks out. Rows of several columns
+        (a dict of them, a data frame, an Arrow table) are items too: tuples.
         """
         state = self._flushed()
-        batch = prepare_batch(self._hash_items(items), ticks, weights, state.config, state.now)
+        if self.config.heavy_hitters and columns_of(items) is None and not hasattr(items, "__getitem__"):
+            items = list(items)
+        hashed = self._hash_items(items)
+        batch = prepare_batch(hashed, ticks, weights, state.config, state.now)
         self._check_room(batch.arrivals())
         on_time, behind = self._split_late(batch)
         if len(behind.ticks):
             self._take_late(behind)
         self._add(on_time)
+        if self.config.heavy_hitters:
+            note_names(state.names, state.named(), items, hashed)
+            self._forget_names()
 
     def advance(self, tick: Tick) -> None:
         """Move the clock without an arrival, so that what is older than the window expires."""
@@ -145,6 +180,33 @@ class WindowTable:
             raise InputError(f"advance: the clock is at {now} already and cannot go back to {tick}")
         self._state.now = tick
         self._after_change()
+
+    @abstractmethod
+    def total(self, last: Span | None = None, between: Interval | None = None) -> Estimate:
+        """How many arrivals came in a range, of all items together."""
+
+    @abstractmethod
+    def estimate(
+        self, item: Any, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
+    ) -> Estimate:
+        """How often an item came in a range."""
+
+    def history(self, item: Any, step: Span, last: Span | None = None) -> Series:
+        """How often an item came in every `step` of a range, oldest first: for plotting.
+
+        Each entry is an interval, so its error is relative to all that came after it began (docs/guarantees.md).
+        """
+        since, until = self._range(last, None)
+        length = to_span(step, self.config.unit)
+        if not 1 <= length <= until - since or (until - since) // length > MAX_STEPS:
+            raise QueryError(
+                f"history: expected a step from 1 to {until - since} (the range), and at most {MAX_STEPS:,} steps, "
+                f"got {length}"
+            )
+        ends = np.arange(until, since + length - 1, -length, dtype=np.int64)[::-1]
+        points = [self.estimate(item, between=(int(end) - length, int(end))) for end in ends]
+        value, lower, upper = (np.array([getattr(point, name) for point in points]) for name in Estimate._fields[:3])
+        return Series(ends, length, Estimates(value, lower, upper, self.config.confidence))
 
     def serialize(self) -> bytes:
         """The sketch as bytes, by docs/format.md. Equal sketches give equal bytes."""
@@ -194,12 +256,24 @@ class WindowTable:
 
     def _flush(self) -> None:
         gathered = self._pending_items, self._pending_ticks
+        if self._pending_names:
+            self._state.names = self._pending_names | self._state.names
+            self._pending_names = {}
         self._pending_items, self._pending_ticks = array("Q"), array("q")
         try:
             self._add(Batch(np.frombuffer(gathered[0], np.uint64), np.frombuffer(gathered[1], np.int64), None))
         except Exception:
             self._pending_items, self._pending_ticks = gathered  # nothing is lost: the next call tries again
             raise
+        self._forget_names()
+
+    def _forget_names(self) -> None:
+        """Now and then, those of items that are candidates no more."""
+        names = self._state.names
+        if len(names) > 1024:
+            wanted = self._state.named()
+            if len(names) > 2 * len(wanted):
+                self._state.names = forget_names(names, wanted)
 
     def _add(self, batch: Batch) -> None:
         """Count arrivals in order, none behind the clock; the state is whole after every block."""
@@ -213,6 +287,9 @@ class WindowTable:
             fill_cells(block.items, self._rows, block_cells)
             oldest = int(block.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
             state.counters.add(block_cells, block.ticks, block.weights, oldest, int(block.ticks[-1]))
+            if state.config.heavy_hitters:
+                state.frequent = state.frequent or FrequentItems(state.config)
+                state.frequent.add(block)
             if state.origin is None:
                 state.origin = oldest
             state.now = int(block.ticks[-1])
@@ -282,6 +359,46 @@ class WindowTable:
         if not 0 <= length <= window:
             raise QueryError(f"last: expected 0 to {window} (the window), got {length}")
         return now - length, now
+
+    def _asked(self, last: Any, between: Any, last_arrivals: int | None) -> Asked:
+        """The range that a query means, if need be found by how many arrivals it holds."""
+        if last_arrivals is None:
+            return Asked(*self._range(last, between))
+        if last is not None or between is not None:
+            raise QueryError("range: give one of last=, between= and last_arrivals=")
+        since, until = self._range(None, None)
+        most = self.total()
+        wrong = isinstance(last_arrivals, bool) or not isinstance(last_arrivals, Integral)
+        if wrong or not 0 <= (count := int(last_arrivals)) <= most.upper:
+            raise QueryError(
+                f"last_arrivals: expected 0 to {most.upper:.0f} (what the window holds), got {last_arrivals!r}"
+            )
+        if self.config.model == "count":
+            return Asked(until - count, until)
+        low, high = 0, until - since
+        while low < high:
+            middle = (low + high) // 2
+            if self.total(last=middle).value >= count:
+                high = middle
+            else:
+                low = middle + 1
+        held = self.total(last=low)
+        return Asked(until - low, until, max(count - held.lower, 0.0), max(held.upper - count, 0.0))
+
+    def _heavy_share(
+        self, phi: float | None, count: int | None, last_arrivals: int | None, everything: Estimate
+    ) -> tuple[float, float]:
+        """The least count that a heavy hitter has, and the share of the arrivals that this is."""
+        if (phi is None) == (count is None):
+            raise QueryError("heavy_hitters: give a share phi, or count=, and not both")
+        if count is not None:
+            if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+                raise QueryError(f"heavy_hitters: expected a count of 1 or more, got {count!r}")
+            return float(count), count / max(everything.upper, 1.0)
+        assert phi is not None
+        if isinstance(phi, bool) or not isinstance(phi, Real) or not 0 < phi <= 1:
+            raise QueryError(f"heavy_hitters: expected a share phi above 0 and at most 1, got {phi!r}")
+        return float(phi) * (everything.lower if last_arrivals is None else last_arrivals), float(phi)
 
     def _read(self, cells: NDArray[np.uint32], since: int, until: int) -> Reading:
         reading = self._read_since(cells, since)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import int64, uint8
+from numpy.typing import NDArray
 
 from ecmsketch.kernels import kernel
 
@@ -37,3 +39,30 @@ def get_varint(data: Any, at: Any) -> Any:
             return number, at
         shift += int64(7)
     return int64(0), int64(-1)
+
+
+def put_varints(numbers: NDArray[np.int64]) -> bytes:
+    """Many non-negative numbers, one after the other."""
+    out = np.empty(len(numbers) * MAX_BYTES, np.uint8)
+    return out[: _put_all(numbers, out)].tobytes()
+
+
+@kernel
+def _put_all(numbers: Any, out: Any) -> Any:
+    at = int64(0)
+    for i in range(numbers.shape[0]):
+        at = put_varint(out, at, numbers[i])
+    return at
+
+
+@kernel
+def get_varints(data: Any, at: Any, count: Any) -> Any:
+    """So many numbers: (numbers, position after them, or -1). There are never more than bytes."""
+    if count > data.shape[0] - at:
+        return np.empty(0, np.int64), int64(-1)
+    numbers = np.empty(count, np.int64)
+    for i in range(count):
+        numbers[i], at = get_varint(data, at)
+        if at < int64(0):
+            return numbers, int64(-1)
+    return numbers, at

@@ -104,9 +104,9 @@ def _xxhash64(data: Any, at: Any, end: Any, seed: Any) -> Any:
 
 
 @kernel
-def xxhash64_many(data: Any, starts: Any, ends: Any) -> NDArray[np.uint64]:
-    """xxHash64 of data[starts[i]:ends[i]] for every i."""
+def xxhash64_many(data: Any, starts: Any, ends: Any, seeds: Any) -> NDArray[np.uint64]:
+    """xxHash64 of data[starts[i]:ends[i]] with seeds[i], for every i."""
     digests = np.empty(starts.shape[0], np.uint64)
     for i in range(starts.shape[0]):
-        digests[i] = _xxhash64(data, starts[i], ends[i], uint64(STRING_SEED))
+        digests[i] = _xxhash64(data, starts[i], ends[i], seeds[i])
     return digests

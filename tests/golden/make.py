@@ -91,6 +91,14 @@ def prefix():
     return sketch
 
 
+def named():
+    sketch = ecm.EcmSketch(_config(late="side", heavy_hitters=True))
+    numbers = np.arange(4000)
+    sketch.update_many([("host", int(n)) if n % 2 else f"/page/{n % 60}" for n in numbers % 300], numbers // 5)
+    sketch.update_many([b"late", -7, "late"], [700, 700, 750])
+    return sketch
+
+
 EXAMPLES = {
     "empty": empty,
     "advanced": advanced,
@@ -105,12 +113,20 @@ EXAMPLES = {
     "dw-concatenated": concatenated_deterministic_waves,
     "rw": randomized_wave,
     "prefix": prefix,
+    "named": named,
 }
+VERSIONS = {"named": 2}
+"""Of the format; those that are not here are written in version 1."""
+
+
+def path_of(name):
+    return Path(__file__).parent / f"v{VERSIONS.get(name, 1)}-{name}.ecms"
+
 
 if __name__ == "__main__":
-    folder = Path(__file__).parent
     for name, make in EXAMPLES.items():
-        (folder / f"v1-{name}.ecms").write_bytes(make().serialize())
+        path_of(name).write_bytes(make().serialize())
+    folder = Path(__file__).parent
     good = full().serialize()
     (folder / "bad-truncated.ecms").write_bytes(good[: len(good) // 2])
     (folder / "bad-corrupt.ecms").write_bytes(good[:300] + bytes([good[300] ^ 16]) + good[301:])
