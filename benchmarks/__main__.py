@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named: python -m benchmarks [startup] [speed] [counters] [prefix] [heavy_hitters] ..."""
+"""Run every benchmark, or those named: python -m benchmarks [startup] [speed] [counters] [prefix] ..."""
 
 from __future__ import annotations
 

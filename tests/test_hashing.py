@@ -79,7 +79,8 @@ def test_large_integers():
 
 @pytest.mark.parametrize(
     "column",
-    [[1.5], np.array([1.5]), [None], [("a", None)], [("a",)], [("a", ("b", "c"))], "text", b"bytes", np.zeros((2, 2), int), pa.array([None, "a"]),
+    [[1.5], np.array([1.5]), [None], [("a", None)], [("a",)], [("a", ("b", "c"))],
+         "text", b"bytes", np.zeros((2, 2), int), pa.array([None, "a"]),
      pa.array([1.5]), pd.Series([1, None], dtype="Int64"), ["\ud800"],
      np.array(["ok", "\ud800"]), np.array(["2020-01-01"], "M8[D]")],
 )  # fmt: skip
