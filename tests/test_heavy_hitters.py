@@ -289,7 +289,7 @@ class TestRefusals:
             with pytest.raises(QueryError, match="number of items"):
                 sketch.top(k)
         sketch.update_many(np.random.default_rng(0).integers(0, 10**6, 20_000), np.arange(20_000) // 30)
-        with pytest.raises(QueryError, match="lost their names"):
+        with pytest.raises(QueryError, match="lost its name"):
             sketch.heavy_hitters(0.001)
         assert sketch.heavy_hitters(0.1) == []
 
@@ -326,3 +326,95 @@ class TestRefusals:
             found.update_many(["a"] * 2000, [found.now] * 2000)
             assert ecm.EcmSketch.deserialize(found.serialize()) == found
         assert refused > 100
+
+
+class TestAfterJoining:
+    @given(data=st.data(), seed=st.integers(0, 2**32))
+    def test_bounds_hold_and_bytes_are_read_however_pieces_were_joined_and_fed(self, data, seed):
+        rng = np.random.default_rng(seed)
+        model = data.draw(st.sampled_from(["time", "count"]))
+        config = make(model=model, merge_depth=2, window=20_000)
+        exact, now = ExactWindow(), 0
+        sketch = ecm.EcmSketch(config)
+        for _ in range(data.draw(st.integers(2, 8))):
+            events = int(rng.integers(1, 2500))
+            items = [f"item {n}" for n in zipf_items(events, 200, rng, 1.3)]
+            weights = rng.choice([1, 1, 1, 5, 300], events) if rng.random() < 0.4 else np.ones(events, np.int64)
+            how = data.draw(st.sampled_from(["feed", "concat", "merge"] if model == "time" else ["feed", "concat"]))
+            begin = now - int(rng.integers(0, 2000)) if how == "merge" else now
+            ticks = begin + np.sort(rng.integers(0, 3000, events)) if model == "time" else None
+            piece = ecm.EcmSketch(config)
+            (sketch if how == "feed" else piece).update_many(items, ticks, weights)
+            if how != "feed":
+                sketch = {"concat": ecm.concat, "merge": ecm.merge}[how]([sketch, piece])
+            if model == "time":
+                exact.add(items, ticks, weights)
+            else:
+                units = np.repeat(np.arange(events), weights)
+                exact.add([items[i] for i in units], sketch.now - len(units) + 1 + np.arange(len(units)))
+            now = sketch.now
+            assert ecm.EcmSketch.deserialize(sketch.serialize()) == sketch
+            last = sketch._state.frequent.buckets.last
+            assert (np.diff(last) >= 0).all()
+        for since in (now - 100, now - 3000, now - 20_000):
+            counts = exact.frequencies(since)
+            total = sum(counts.values())
+            found = {hitter.item: hitter.estimate for hitter in sketch.top(1000, last=now - since)}
+            for item, estimate in found.items():
+                assert estimate.upper >= counts.get(item, 0)
+            if total:
+                heavy = {h.item for h in sketch.heavy_hitters(0.15, last=now - since, no_miss=True)}
+                assert {item for item, count in counts.items() if count >= 0.15 * total} <= heavy
+
+    def test_names_of_no_use_are_forgotten(self):
+        config = make(window=10**9)
+        sketch = ecm.EcmSketch(config)
+        for i in range(200):
+            piece = ecm.EcmSketch(config)
+            piece.update_many([f"{i} {n}" for n in range(50)], [100 * i + n for n in range(50)])
+            sketch = ecm.concat([sketch, piece])
+        assert len(sketch._state.names) < 2000
+
+
+def test_old_intervals_miss_nothing_when_asked_not_to():
+    rng = np.random.default_rng(3)
+    for trial in range(20):
+        sites = [ecm.EcmSketch(make(epsilon=0.05, merge_depth=1)) for _ in range(3)]
+        ticks, items = ticks_of("bursts", 6000, WINDOW, rng), zipf_items(6000, 100, rng, 1.3)
+        for i, site in enumerate(sites):
+            site.update_many(items[i::3], ticks[i::3])
+        merged = ecm.merge(sites)
+        since, until = sorted(rng.integers(merged.now - WINDOW, merged.now, 2).tolist())
+        names, counts = np.unique(items[(ticks > since) & (ticks <= until)], return_counts=True)
+        try:
+            found = {hitter.item for hitter in merged.heavy_hitters(0.3, between=(since, until), no_miss=True)}
+        except QueryError:
+            continue
+        assert set(names[counts >= 0.3 * counts.sum()].tolist()) <= found, trial
+
+
+def test_wrong_columns_are_refused_before_anything_is_counted():
+    from ecmsketch.errors import InputError
+
+    sketch = ecm.EcmSketch(make())
+    for items in ({"a": {5: "k"}, "b": ["v"]}, {"a": {"x"}, "b": ["p"]}, {"a": "x", "b": ["p"]}, 5, None, {"a": ["x"]}):
+        with pytest.raises(InputError, match="items"):
+            sketch.update_many(items, [1])
+    assert sketch.is_empty
+    sketch.update("a", -(2**61))
+    assert sketch.heavy_hitters(0.5)[0].item == "a"
+
+
+def test_small_updates_do_not_look_through_all_names():
+    import time
+
+    rng = np.random.default_rng(0)
+    seconds = []
+    for heavy_hitters in (False, True):
+        sketch = ecm.EcmSketch(make(epsilon=0.002, window=10**6, heavy_hitters=heavy_hitters))
+        sketch.update_many([f"item {n}" for n in rng.zipf(1.2, 50_000) % 5000], np.arange(50_000))
+        begin = time.perf_counter()
+        for _ in range(200):
+            sketch.update_many(["a", "b"], [60_000, 60_000])
+        seconds.append(time.perf_counter() - begin)
+    assert seconds[1] < 10 * seconds[0] + 0.5

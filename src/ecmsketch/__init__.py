@@ -1,11 +1,16 @@
 """How often, in the last hour? Sliding-window sketches with guarantees, any range, merging and bytes."""
 
-from ecmsketch import domains, errors
-from ecmsketch.config import SketchConfig
-from ecmsketch.estimate import Estimate, Estimates, HeavyHitter, Series
-from ecmsketch.merging import concat, merge
-from ecmsketch.prefix import PrefixSketch
-from ecmsketch.sketch import EcmSketch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ecmsketch import domains, errors
+    from ecmsketch.config import SketchConfig
+    from ecmsketch.estimate import Estimate, Estimates, HeavyHitter, Series
+    from ecmsketch.loading import load
+    from ecmsketch.merging import concat, merge
+    from ecmsketch.prefix import PrefixSketch
+    from ecmsketch.sketch import EcmSketch
 
 __all__ = [
     "EcmSketch",
@@ -18,6 +23,35 @@ __all__ = [
     "concat",
     "domains",
     "errors",
+    "load",
     "merge",
 ]
 __version__ = "0.1.0"
+
+_HOME = {
+    "EcmSketch": "sketch",
+    "Estimate": "estimate",
+    "Estimates": "estimate",
+    "HeavyHitter": "estimate",
+    "PrefixSketch": "prefix",
+    "Series": "estimate",
+    "SketchConfig": "config",
+    "concat": "merging",
+    "load": "loading",
+    "merge": "merging",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: the command line shows its help without any of it."""
+    if name in ("domains", "errors"):
+        return import_module(f"ecmsketch.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'ecmsketch' has no attribute {name!r}")
+    found = getattr(import_module(f"ecmsketch.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

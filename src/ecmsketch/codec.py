@@ -146,6 +146,11 @@ def _decode_frequent(data: bytes, state: SketchState) -> None:
         raise FormatError("names: expected those of frequent items only")
 
 
+def kind_in(data: Any) -> int | None:
+    """What some bytes say they are, unchecked; None if they are too short to say."""
+    return memoryview(data)[5] if isinstance(data, bytes | bytearray | memoryview) and len(data) > 5 else None
+
+
 def _check_late(state: SketchState) -> None:
     """Settled late arrivals lie up to the frontier, held ones after it."""
     late, config = state.late, state.config

@@ -27,3 +27,7 @@ class MergeError(EcmError, ValueError):
 
 class FormatError(EcmError, ValueError):
     """Bytes that are not a readable sketch: truncated, corrupt, or of an unknown version."""
+
+
+class StoreError(EcmError):
+    """A store that cannot be read or written: absent, some other table, a corrupt row, or too many writers at once."""

@@ -18,7 +18,17 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.counters import MAX_ARRIVALS
 from ecmsketch.errors import FormatError
 from ecmsketch.sorting import is_sorted
-from ecmsketch.summaries import COARSENESS, Buckets, Events, Plan, absorb, compact, no_buckets, no_events
+from ecmsketch.summaries import (
+    COARSENESS,
+    Buckets,
+    Events,
+    Plan,
+    absorb,
+    compact,
+    exact_buckets,
+    no_buckets,
+    no_events,
+)
 from ecmsketch.ticks import MIN_TICK
 from ecmsketch.varint import get_varints, put_varints
 
@@ -42,7 +52,7 @@ def plan_of(config: SketchConfig) -> Plan:
     """
     size = ceil((1 + 1 / COARSENESS) ** (config.merge_depth + 1) / config.epsilon)
     events = max(_LEAST_EVENTS, 2 * size)
-    return Plan(size, events, 2 * events, _ROUNDS, config.window)
+    return Plan(size, events, 2 * events, _ROUNDS, config.window, int(config.model == "count"))
 
 
 class FrequentItems:
@@ -90,14 +100,25 @@ class FrequentItems:
         inside = (buckets.first > since) & (buckets.last <= until)
         lengths = np.diff(buckets.begin)
         named = np.repeat(touched, lengths)
-        fresh = (recent.ticks > since) & (recent.ticks <= until)
+        counts = self._recent_in(since, until)
+        fresh = counts > 0
         keys, where = np.unique(np.concatenate([buckets.keys[named], recent.items[fresh]]), return_inverse=True)
-        counts = np.concatenate([buckets.counts[named], recent.weights[fresh]])
+        counts = np.concatenate([buckets.counts[named], counts[fresh]])
         sure = np.concatenate([np.repeat(inside, lengths)[named], np.ones(int(fresh.sum()), bool)])
         missed = int(buckets.error[touched].sum())
         return Candidates(
             keys, _sums(where, counts * sure, len(keys)), _sums(where, counts, len(keys)) + missed, missed
         )
+
+    def _recent_in(self, since: int, until: int) -> NDArray[np.int64]:
+        """How much of each recent event lies in (since, until]; a weight counts whole at its tick, or, if ticks number
+        arrivals, at as many ticks up to its own.
+        """
+        ticks, weights = self.recent.ticks, self.recent.weights
+        if not self.plan.counted:
+            return np.where((ticks > since) & (ticks <= until), weights, 0)
+        inside: NDArray[np.int64] = np.minimum(ticks, until) - np.maximum(ticks - weights, since)
+        return np.maximum(inside, 0)
 
     @property
     def nbytes(self) -> int:
@@ -182,11 +203,17 @@ class FrequentItems:
 def combine(parts: list[FrequentItems], config: SketchConfig, now: int) -> FrequentItems:
     """One for several streams, or several segments of one; what is old is joined as in one stream."""
     result = FrequentItems(config)
+    plan = result.plan
     pooled = Events(*(np.concatenate(columns) for columns in zip(*(part.recent for part in parts), strict=True)))
     order = np.argsort(pooled.ticks, kind="stable")
-    result.add(Batch(pooled.items[order], pooled.ticks[order], pooled.weights[order]))
-    buckets = _gather([result.buckets, *(part.buckets for part in parts)])
-    result.buckets = compact(buckets, result.recent, now - config.window, result.plan.size)
+    events = Events(pooled.items[order], pooled.ticks[order], pooled.weights[order])
+    newest = max((int(part.buckets.last[-1]) for part in parts if len(part.buckets.last)), default=MIN_TICK)
+    stale = int(np.searchsorted(events.ticks, newest))  # buckets are in order of time, so these cannot wait any longer
+    items, ticks, weights = events
+    older = exact_buckets(Events(items[:stale], ticks[:stale], weights[:stale]), plan.size, plan.counted)
+    result.add(Batch(items[stale:], ticks[stale:], weights[stale:]))
+    buckets = _gather([older, *(part.buckets for part in parts), result.buckets])
+    result.buckets = compact(buckets, result.recent, now - config.window, plan.size)
     result.rounds = 0
     return result
 

@@ -157,8 +157,15 @@ def hash_items(items: Any) -> NDArray[np.uint64]:
 
 
 def _hash_columns(columns: list[Any]) -> NDArray[np.uint64]:
-    if len(columns) < 2 or not all(isinstance(column, Sized) for column in columns):
-        raise InputError("items: expected several columns whose rows are items; give one column as itself")
+    if len(columns) < 2:
+        raise InputError(f"items: expected two columns or more, got {len(columns)}; give one column as itself")
+    for column in columns:
+        if (
+            isinstance(column, Mapping | str | bytes)
+            or not isinstance(column, Sized)
+            or not hasattr(column, "__getitem__")
+        ):
+            raise InputError(f"items: expected lists or arrays as columns, got a {type(column).__name__}")
     length = len(columns[0])
     digests = np.full(length, STRING_SEED, np.uint64)
     for column in columns:

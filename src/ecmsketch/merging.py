@@ -14,7 +14,7 @@ from typing import TypeVar
 from ecmsketch.counters import MAX_ARRIVALS, Counters, kind_of, new_counters
 from ecmsketch.errors import MergeError
 from ecmsketch.frequent import FrequentItems, combine
-from ecmsketch.names import Names
+from ecmsketch.names import Names, forget_names
 from ecmsketch.state import MAX_LEVELS, SketchState
 from ecmsketch.table import WindowTable
 
@@ -92,7 +92,7 @@ def _merge_once(states: list[SketchState]) -> SketchState:
         parts, origins = _parts(full)
         result = SketchState(config, full[0].key, now, min(origins), levels, kind_of(config).merge(parts, origins, now))
         result.frequent = _combine([part for state in full for part in (state.frequent, state.late.frequent)], result)
-        result.names = _names(full)
+        result.names = _names(full, result)
     result.late.counted = sum(state.late.counted for state in states)
     result.late.dropped = sum(state.late.dropped for state in states)
     return result
@@ -131,7 +131,7 @@ def concat_states(states: list[SketchState]) -> SketchState:
     result.late.settled = _concat_counters(late, result.late.settled, result, result.late.key, now)
     result.frequent = _combine([state.frequent for state in full], result)
     result.late.frequent = _combine([state.late.frequent for state in full], result)
-    result.names = _names(full)
+    result.names = _names(full, result)
     return result
 
 
@@ -142,8 +142,11 @@ def _combine(parts: list[FrequentItems | None], result: SketchState) -> Frequent
     return combine(given, result.config, result.now)
 
 
-def _names(states: list[SketchState]) -> Names:
-    return {key: name for state in reversed(states) for key, name in state.names.items()}
+def _names(states: list[SketchState], result: SketchState) -> Names:
+    if not result.config.heavy_hitters:
+        return {}
+    known = {key: name for state in reversed(states) for key, name in state.names.items()}
+    return forget_names(known, result.named())
 
 
 def _concat_counters(

@@ -29,15 +29,24 @@ def note_names(names: Names, wanted: NDArray[np.uint64], items: Any, hashed: NDA
     """Look up in a batch the names of hashes that are wanted and not known yet."""
     unknown = np.array([key for key in wanted.tolist() if key not in names], np.uint64)
     if len(unknown) and len(hashed):
-        for index in find_last(unknown, hashed).tolist():
-            if index >= 0:
-                note_name(names, int(hashed[index]), item_at(items, index))
+        found = find_last(unknown, hashed)
+        note_rows(names, items, hashed, found[found >= 0])
+
+
+def note_rows(names: Names, items: Any, hashed: NDArray[np.uint64], rows: NDArray[np.int64]) -> None:
+    """Remember the names of some rows of a batch."""
+    columns = columns_of(items)
+    for row in rows.tolist():
+        item = item_at(items, row) if columns is None else tuple(item_at(column, row) for column in columns)
+        note_name(names, int(hashed[row]), item)
 
 
 def note_name(names: Names, key: int, item: Any) -> None:
     """Remember one name, unless the hash says it already."""
     if key not in names and item != key:
-        names[key] = item if isinstance(item, str | bytes | tuple) else int(item)
+        name = item if isinstance(item, str | bytes | tuple) else int(item)
+        if hash_item(name) == key:  # what is written must be found again by its hash
+            names[key] = name
 
 
 def forget_names(names: Names, wanted: NDArray[np.uint64]) -> Names:
@@ -46,10 +55,7 @@ def forget_names(names: Names, wanted: NDArray[np.uint64]) -> Names:
 
 
 def item_at(items: Any, index: int) -> Any:
-    """One item of a column, or one row of several, as Python has it."""
-    columns = columns_of(items)
-    if columns is not None:
-        return tuple(item_at(column, index) for column in columns)
+    """One item of a column, as Python has it."""
     item = items.iloc[index] if hasattr(items, "iloc") else items[index]
     for unpack in ("as_py", "item"):
         if hasattr(item, unpack):

@@ -27,6 +27,9 @@ from ecmsketch.ticks import Span
 
 Prefixes = NDArray[np.uint64]
 
+MAX_CANDIDATES = 2**18
+"""Prefixes that a search for heavy hitters looks at in one level."""
+
 
 class PrefixSketch(WindowTable):
     """Counts numbers from 0 to 2^bits - 1 over a sliding window, and answers by their order.
@@ -152,10 +155,10 @@ class PrefixSketch(WindowTable):
     ) -> list[HeavyHitter]:
         """Numbers that came at least a share `phi` of the arrivals, or at least `count` times; most frequent first.
 
-        Surely found: whatever came phi/(1 - epsilon_sw) of the arrivals; with `no_miss`, whatever came phi of them.
-        The threshold is phi of the total's lower bound, and with `no_miss` 1 - epsilon_sw of that. A number that came
-        less than the threshold less epsilon of the arrivals is reported with probability delta at most (Theorem 5,
-        corrected).
+        Surely found, in a range that ends now: whatever came phi/(1 - epsilon_sw) of the arrivals; with `no_miss`, in
+        any range, whatever came phi of them. The threshold is phi of the total's lower bound, and with `no_miss`
+        1 - epsilon_sw of that. A number that came less than the threshold less epsilon of the arrivals is reported with
+        probability delta at most (Theorem 5, corrected).
         """
         asked = self._asked(last, between, last_arrivals)
         since, until = asked.since, asked.until
@@ -173,8 +176,14 @@ class PrefixSketch(WindowTable):
         answers_found = None
         for level in self.config.levels:
             prefixes = self._children(prefixes, level)
+            if len(prefixes) > MAX_CANDIDATES:
+                raise QueryError(
+                    f"heavy_hitters: over {MAX_CANDIDATES:,} prefixes may reach {threshold:,.0f} in this interval, "
+                    "whose error is too large for that; ask for more, or build the sketch with a smaller epsilon"
+                )
             found = self._nodes(level, prefixes, since, until)
-            heavy = (found.value >= threshold) & (found.upper > 0)
+            counts = found.upper if no_miss and until < (self.now or 0) else found.value
+            heavy = (counts >= threshold) & (found.upper > 0)
             prefixes = prefixes[heavy]
             answers_found = Estimates(found.value[heavy], found.lower[heavy], found.upper[heavy], found.confidence)
         assert answers_found is not None

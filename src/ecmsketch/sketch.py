@@ -65,12 +65,13 @@ class EcmSketch(WindowTable):
 
     def total(self, last: Span | None = None, between: Interval | None = None) -> Estimate:
         """How many arrivals came in a range, of all items together."""
-        since, until = self._range(last, between)
-        state = self._state
-        if state.config.model == "count":
+        return self._everything(*self._range(last, between))
+
+    def _everything(self, since: int, until: int) -> Estimate:
+        if self.config.model == "count":
             arrivals = float(max(until, 0) - max(since, 0))  # the window may reach before the first arrival
             return Estimate(arrivals, arrivals, arrivals, 1.0)
-        return answers.total(self._table(since, until), state.config)
+        return answers.total(self._table(since, until), self.config)
 
     def self_join(self, last: Span | None = None, between: Interval | None = None, unproven: bool = False) -> Estimate:
         """The sum over all items of their squared frequency in a range (second frequency moment).
@@ -121,10 +122,10 @@ class EcmSketch(WindowTable):
     ) -> list[HeavyHitter]:
         """Items that came at least a share `phi` of the arrivals, or at least `count` times; most frequent first.
 
-        Needs heavy_hitters=True in the config. Surely found: whatever came phi/(1 - epsilon_sw) of the arrivals; with
-        `no_miss`, whatever came phi of them. An item that came less than the threshold less epsilon of the arrivals is
-        reported with probability delta at most (docs/guarantees.md). A threshold so low that an item above it could be
-        missed is refused.
+        Needs heavy_hitters=True in the config. Surely found, in a range that ends now: whatever came
+        phi/(1 - epsilon_sw) of the arrivals; with `no_miss`, in any range, whatever came phi of them. An item that came
+        less than the threshold less epsilon of the arrivals is reported with probability delta at most
+        (docs/guarantees.md). A threshold so low that an item above it could be missed is refused.
 
         >>> config = SketchConfig(epsilon=0.01, delta=0.01, window=3600, heavy_hitters=True)
         >>> sketch = EcmSketch(config)
@@ -133,17 +134,19 @@ class EcmSketch(WindowTable):
         ['/index.html']
         """
         asked = self._asked(last, between, last_arrivals)
-        everything = self.total(between=(asked.since, asked.until))
+        everything = self._everything(asked.since, asked.until)
         least, share = self._heavy_share(phi, count, last_arrivals, everything)
         if no_miss:
             least *= 1 - carried_epsilon(self.config.epsilon_sw, self.merge_levels)
         keys, found, missed = self._candidates(asked)
+        least -= asked.missing
         if everything.upper > 0 and least <= missed:
             raise QueryError(
-                f"heavy_hitters: {share:g} of the arrivals is too little, items that came up to {missed} times "
-                "in this range may have lost their names; ask for more, or build the sketch with a smaller epsilon"
+                f"heavy_hitters: {share:g} of the arrivals is too little here: what came up to {missed + 1} times may "
+                "have lost its name, or cannot be told from nothing; ask for more, or build with a smaller epsilon"
             )
-        return self._named(keys, found, (found.value >= least - asked.missing) & (found.upper > 0))
+        counts = found.upper if no_miss and asked.until < (self.now or 0) else found.value
+        return self._named(keys, found, (counts >= least) & (found.upper > 0))
 
     def top(
         self, k: int, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None

@@ -55,6 +55,8 @@ class Plan(NamedTuple):
     rounds: int
     """Buckets are joined after so many times."""
     window: int
+    counted: int
+    """1 if ticks number arrivals, so that an event of weight w begins w - 1 ticks before its own; else 0."""
 
 
 class Tally(NamedTuple):
@@ -110,19 +112,21 @@ def _count(tally: Any, stamp: Any, used: Any, key: Any, count: Any) -> Any:
 
 @kernel
 def _surplus(counts: Any, used: Any, size: Any) -> Any:
-    """The largest k with sum(min(count, k)) >= (size + 1) k: from above, until it holds."""
-    k = int64(0)
+    """The largest k with sum(min(count, k)) >= (size + 1) k: it holds up to some k, and not after."""
+    total = int64(0)
     for i in range(used):
-        k += counts[i]
-    k //= size + int64(1)
-    while k > int64(0):
+        total += counts[i]
+    low, high = int64(0), total // (size + int64(1))
+    while low < high:
+        k = (low + high + int64(1)) // int64(2)
         taken = int64(0)
         for i in range(used):
             taken += min(counts[i], k)
         if taken >= (size + int64(1)) * k:
-            break
-        k = taken // (size + int64(1))
-    return k
+            low = k
+        else:
+            high = min(k - int64(1), taken // (size + int64(1)))
+    return low
 
 
 @kernel
@@ -228,12 +232,49 @@ def _take(items: Any, ticks: Any, weights: Any, plan: Any, work: Any, count: Any
         for i in range(begin, end):
             used = _count(tally, stamp, used, items[i], weights[i])
         at, error = _emit(tally, used, plan.size, work.keys, work.counts, work.begin[count])
-        work.first[count], work.last[count] = ticks[begin], ticks[end - int64(1)]
+        work.first[count] = ticks[begin] - plan.counted * (weights[begin] - int64(1))
+        work.last[count] = ticks[end - int64(1)]
         work.arrivals[count], work.error[count] = arrivals, error
         count += int64(1)
         work.begin[count] = at
         begin = end
     return count, stamp
+
+
+@kernel
+def exact_buckets(events: Any, size: Any, counted: Any) -> Any:
+    """Events as buckets without error, of at most `size` names each."""
+    total = events.items.shape[0]
+    work = _with_room(_trimmed_nothing(), int64(0), total)
+    tally = _new_tally(size + int64(1))
+    count = begin = stamp = int64(0)
+    while begin < total:
+        stamp += int64(1)
+        used = arrivals = int64(0)
+        end = begin
+        while end < total:
+            more = _count(tally, stamp, used, events.items[end], events.weights[end])
+            if more > size:
+                break
+            used = more
+            arrivals += events.weights[end]
+            end += int64(1)
+        at = work.begin[count]
+        for i in range(used):
+            work.keys[at + i], work.counts[at + i] = tally.keys[i], tally.counts[i]
+        work.first[count] = events.ticks[begin] - counted * (events.weights[begin] - int64(1))
+        work.last[count] = events.ticks[end - int64(1)]
+        work.arrivals[count], work.error[count] = arrivals, int64(0)
+        count += int64(1)
+        work.begin[count] = at + used
+        begin = end
+    return _trimmed(work, count)
+
+
+@kernel
+def _trimmed_nothing() -> Any:
+    none = np.empty(0, np.int64)
+    return Buckets(none, none, none, none, np.zeros(1, np.int64), np.empty(0, np.uint64), none)
 
 
 @kernel
@@ -278,7 +319,7 @@ def _compact(work: Any, count: Any, recent: Any, limit: Any, size: Any) -> Any:
         entries_begin, entries_end = work.begin[begin], work.begin[end]
         first, last, arrivals, error = work.first[begin], work.last[end - 1], int64(0), int64(0)
         for i in range(begin, end):
-            first = min(first, work.first[i])
+            first, last = min(first, work.first[i]), max(last, work.last[i])
             arrivals += work.arrivals[i]
             error += work.error[i]
         if end == begin + int64(1):

@@ -6,6 +6,7 @@ import secrets
 import sys
 from abc import ABC, abstractmethod
 from array import array
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -21,7 +22,7 @@ from ecmsketch.errors import ConfigError, InputError, LateArrivalError, QueryErr
 from ecmsketch.estimate import Estimate, Estimates, Series
 from ecmsketch.frequent import FrequentItems
 from ecmsketch.hashing import columns_of, fill_cells, hash_item, hash_items
-from ecmsketch.names import Names, forget_names, note_name, note_names
+from ecmsketch.names import Names, forget_names, note_name, note_names, note_rows
 from ecmsketch.state import SketchState
 from ecmsketch.ticks import MAX_TICK, MIN_TICK, Span, Tick, to_span, to_tick
 
@@ -29,6 +30,9 @@ Interval = tuple[Tick, Tick]
 
 MAX_STEPS = 100_000
 """Of one history."""
+
+_FEW_NAMES = 1024
+"""Names are looked through, and those of no use forgotten, when there are more than these and twice those in use."""
 
 _BLOCK = 2**20
 """Events counted at a time: enough that few of them end a bucket, few enough for the processor's cache."""
@@ -76,6 +80,7 @@ class WindowTable(ABC):
         self._pending_items = array("Q")
         self._pending_ticks = array("q")
         self._pending_names: Names | None = {} if config.heavy_hitters else None
+        self._names_limit = _FEW_NAMES
         self._pending_limit = min(max(4 * config.cells, 2048), 65_536)
         # `update` compares ticks with this; beyond any tick, it sends all of them through `update_many`.
         self._clock = MAX_TICK + 1
@@ -159,7 +164,7 @@ class WindowTable(ABC):
         """
         state = self._flushed()
         if self.config.heavy_hitters and columns_of(items) is None and not hasattr(items, "__getitem__"):
-            items = list(items)
+            items = list(items) if isinstance(items, Iterable) else items
         hashed = self._hash_items(items)
         batch = prepare_batch(hashed, ticks, weights, state.config, state.now)
         self._check_room(batch.arrivals())
@@ -168,7 +173,10 @@ class WindowTable(ABC):
             self._take_late(behind)
         self._add(on_time)
         if self.config.heavy_hitters:
-            note_names(state.names, state.named(), items, hashed)
+            if len(hashed) <= 2 * len(state.names):  # few: noted all, which is less than looking through all names
+                note_rows(state.names, items, hashed, np.arange(len(hashed)))
+            else:
+                note_names(state.names, state.named(), items, hashed)
             self._forget_names()
 
     def advance(self, tick: Tick) -> None:
@@ -198,6 +206,8 @@ class WindowTable(ABC):
         """
         since, until = self._range(last, None)
         length = to_span(step, self.config.unit)
+        if since == until:
+            raise QueryError("history: expected a range of at least one tick, got an empty one")
         if not 1 <= length <= until - since or (until - since) // length > MAX_STEPS:
             raise QueryError(
                 f"history: expected a step from 1 to {until - since} (the range), and at most {MAX_STEPS:,} steps, "
@@ -269,11 +279,10 @@ class WindowTable(ABC):
 
     def _forget_names(self) -> None:
         """Now and then, those of items that are candidates no more."""
-        names = self._state.names
-        if len(names) > 1024:
-            wanted = self._state.named()
-            if len(names) > 2 * len(wanted):
-                self._state.names = forget_names(names, wanted)
+        state = self._state
+        if len(state.names) > self._names_limit:
+            state.names = forget_names(state.names, state.named())
+            self._names_limit = max(_FEW_NAMES, 2 * len(state.names))
 
     def _add(self, batch: Batch) -> None:
         """Count arrivals in order, none behind the clock; the state is whole after every block."""
