@@ -29,7 +29,7 @@ def merge(sketches: Iterable[Sketch], method: str = "n-way") -> Sketch:
     (1 + epsilon_sw)^2 - 1. "binary" merges in pairs up a tree, as in the paper's experiments: a level each.
     Every answer's bounds include it, and `merge_depth` in the config budgets for it.
     """
-    kind, states = _states(sketches, "merged")
+    kind, states = states_of(sketches, "merged")
     return kind._of(merge_states(states, method))
 
 
@@ -38,11 +38,12 @@ def concat(sketches: Iterable[Sketch]) -> Sketch:
 
     The last segment stays live: the result can be updated further.
     """
-    kind, states = _states(sketches, "concatenated")
+    kind, states = states_of(sketches, "concatenated")
     return kind._of(concat_states(states))
 
 
-def _states(sketches: Iterable[Sketch], done: str) -> tuple[type[Sketch], list[SketchState]]:
+def states_of(sketches: Iterable[Sketch], done: str) -> tuple[type[Sketch], list[SketchState]]:
+    """The states of sketches of one kind, and the kind; `done` is for the error: merged, concatenated, united."""
     if isinstance(sketches, WindowTable) or not isinstance(sketches, Iterable):
         raise MergeError(f"expected a list of sketches, got one {type(sketches).__name__}")
     given = list(sketches)

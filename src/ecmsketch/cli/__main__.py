@@ -1,0 +1,5 @@
+"""Run as python -m ecmsketch.cli."""
+
+from ecmsketch.cli import main
+
+main()

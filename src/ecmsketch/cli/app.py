@@ -1,0 +1,28 @@
+"""All commands under one name."""
+
+from __future__ import annotations
+
+import typer
+
+from ecmsketch.cli.build import build
+from ecmsketch.cli.generate import generate
+from ecmsketch.cli.inspect import inspect
+from ecmsketch.cli.merge import merge
+from ecmsketch.cli.plan import plan
+from ecmsketch.cli.quantile import quantile
+from ecmsketch.cli.query import query
+from ecmsketch.cli.top import top
+
+app = typer.Typer(
+    help="How often, in the last hour? Sliding-window sketches of logs from many places.",
+    epilog="A day from end to end: ecmsketch generate worldcup98 log; ecmsketch build log --store sketches "
+    "--item object --tick timestamp --site server --window 1d --heavy-hitters; ecmsketch top sketches --last 1h",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+app.command()(plan)
+app.add_typer(generate, name="generate")
+for command in (build, merge, query, top, quantile, inspect):
+    app.command()(command)

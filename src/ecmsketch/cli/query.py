@@ -1,0 +1,32 @@
+"""ecmsketch query: how often items came."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ecmsketch.cli.options import AsJson, Last, Site, to_ticks
+from ecmsketch.cli.output import show
+from ecmsketch.cli.sketches import Source, item_of, load_sketch
+
+
+def query(
+    source: Source,
+    items: Annotated[list[str], typer.Argument(help="Items; what looks like a number is one.", show_default=False)],
+    last: Last = None,
+    site: Site = None,
+    text: Annotated[bool, typer.Option("--text", help="Items are texts, also those that look like numbers.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """How often items came, with bounds.
+
+    Example: ecmsketch query sketches /index.html /logo.png --last 1h --site paris-1
+    """
+    sketch = load_sketch(source, site)
+    ticks = to_ticks(last, sketch.config.unit, "--last")
+    rows = []
+    for name in items:
+        answer = sketch.estimate(name if text else item_of(name, sketch), last=ticks)
+        rows.append({"item": name, **answer._asdict()})
+    show(rows, as_json)

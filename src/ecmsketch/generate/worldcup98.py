@@ -1,0 +1,186 @@
+"""A generated World Cup 98 web log: the real log's days, hours and servers; its requests made up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.errors import ConfigError
+from ecmsketch.generate import facts
+from ecmsketch.generate.lottery import draw, make_tickets
+from ecmsketch.generate.mixing import mix, to_unit
+from ecmsketch.generate.timeline import SlicedLog, Timeline
+from ecmsketch.generate.zipf import Zipf
+from ecmsketch.worldcup98 import NO_SIZE, RECORD, SERVERS, STATUSES
+
+Ints = NDArray[np.int64]
+
+_VISITORS, _VISIT = 1_050, 40_000
+"""So many clients are there at any time, and each is gone after so many requests of all of them."""
+_OBJECT_SEED = 1998
+_OWN_SIZE = NO_SIZE - 1
+"""Stands for the size of the object, where a whole one was sent."""
+
+
+@dataclass(frozen=True)
+class WorldCupLog(SlicedLog):
+    """A generated log of exactly `events` requests over `days` days from `day` on, numbered as the log's files are.
+
+    Real are the share of each day, its course in steps of ten minutes, and the shares of the servers by day and time
+    of day. All else is drawn: objects by a Zipf-Mandelbrot law fitted to real requests of day 50, whose popularity
+    stays the same throughout; clients, as many as there had been until day 50, in short visits; the rest as often as in
+    10,000 real records. Logs of different seeds are of the same site: an object has the same popularity, type and size
+    in all of them.
+    """
+
+    events: int
+    seed: int = 0
+    day: int = 50
+    days: int = 1
+    objects: int = 89_997
+    exponent: float = 2.5
+    shift: float = 140.0
+    clients: int = 1_815_618
+
+    def __post_init__(self) -> None:
+        self._check_settings(days=self.days, objects=self.objects, clients=self.clients)
+        if self.day not in facts.DAYS or self.day + self.days - 1 not in facts.DAYS:
+            raise ConfigError(
+                f"day, days: expected days from {facts.DAYS[0]} to {facts.DAYS[-1]}, "
+                f"got {self.day} to {self.day + self.days - 1}"
+            )
+        if max(self.objects, self.clients) > 2**32:
+            raise ConfigError(f"objects, clients: expected at most 2**32, got {self.objects}, {self.clients}")
+        self.popularity  # noqa: B018  refuses what is no law
+
+    @property
+    def timeline(self) -> Timeline:
+        return _timeline(self.events, self.day, self.days)
+
+    @property
+    def popularity(self) -> Zipf:
+        """How often the objects are asked for, by rank."""
+        return Zipf(self.objects, self.exponent, self.shift)
+
+    def describe(self) -> str:
+        first = date(1998, 4, 25) + timedelta(days=self.day)
+        last = first + timedelta(days=self.days - 1)
+        span = f"{first:%d %B %Y}" if self.days == 1 else f"{first:%d %B} to {last:%d %B %Y}"
+        return (
+            f"generated: {self.events:,} web requests, {span}, seed {self.seed}; days, times of day and servers by "
+            f"the real counts of the World Cup 98 log; {self.objects:,} objects by a Zipf law of exponent "
+            f"{self.exponent:g} and shift {self.shift:g}; clients, sizes and statuses made up"
+        )
+
+    def slice(self, index: int) -> NDArray[Any]:
+        """The records of one slice, by time."""
+        random = self._random(index)
+        seconds = self.timeline.seconds(index, random)
+        count = len(seconds)
+        site = _site(self.objects)
+        ranks = self.popularity.ranks(random.random(count))
+        response, tickets = _responses(), draw(random, count)
+        records = np.empty(count, RECORD)
+        records["timestamp"] = seconds
+        records["client"] = self._clients(int(self.timeline.before[index]), draw(random, count))
+        records["object"] = site.ids[ranks]
+        records["type"] = site.types[ranks]
+        records["method"] = response.methods[tickets]
+        records["status"] = response.statuses[tickets]
+        sizes = response.sizes[tickets]
+        records["size"] = np.where(sizes == _OWN_SIZE, site.sizes[ranks], sizes)
+        records["server"] = _servers(seconds, self.slice_span(index), draw(random, count))
+        return records
+
+    def _clients(self, before: int, tickets: NDArray[np.uint16]) -> Ints:
+        """Clients on visits; those with low numbers come more often.
+
+        Who is the k-th visitor when a request comes follows from k and the request's number in the log, so that
+        visits go on in the next slice; one visitor after the other is replaced.
+        """
+        visitors = _visitors()[tickets]
+        rounds = (np.arange(before, before + len(tickets)) + visitors * (_VISIT // _VISITORS)) // _VISIT
+        first, last = before // _VISIT, (before + len(tickets)) // _VISIT + 1
+        visits = np.arange(first * _VISITORS, (last + 1) * _VISITORS).astype(np.uint64)
+        fraction = to_unit(mix(visits + mix(np.array([self.seed % 2**64], np.uint64))))
+        clients: Ints = (fraction * fraction * np.sqrt(fraction) * self.clients).astype(np.int64)
+        which: Ints = (rounds - first) * _VISITORS + visitors
+        return clients[which]
+
+
+class _Site(NamedTuple):
+    """The objects, by rank."""
+
+    ids: Ints
+    types: NDArray[np.uint8]
+    sizes: NDArray[np.uint32]
+
+
+class _Responses(NamedTuple):
+    """Fields as records have them, ticket by ticket."""
+
+    methods: NDArray[np.uint8]
+    statuses: NDArray[np.uint8]
+    sizes: NDArray[np.uint32]
+
+
+@lru_cache(maxsize=8)
+def _timeline(events: int, day: int, days: int) -> Timeline:
+    rows = slice(day - facts.DAYS[0], day - facts.DAYS[0] + days)
+    profile, requests = facts.profile()[rows], facts.server_requests()[rows].sum(axis=1)
+    weights = profile / profile.sum(axis=1, keepdims=True) * requests[:, None]
+    edges = np.arange(weights.size + 1) * facts.PROFILE_STEP + facts.midnight(day)
+    return Timeline(events, edges, weights.ravel())
+
+
+@lru_cache(maxsize=8)
+def _site(objects: int) -> _Site:
+    random = np.random.default_rng(_OBJECT_SEED)
+    types = facts.types()
+    kinds = make_tickets(np.arange(len(types.type)), types.requests)[draw(random, objects)]
+    sizes = np.exp(types.mean_log_size[kinds] + types.sd_log_size[kinds] * random.standard_normal(objects))
+    return _Site(random.permutation(objects), types.type[kinds].astype(np.uint8), np.ceil(sizes).astype(np.uint32))
+
+
+@cache
+def _responses() -> _Responses:
+    known = facts.responses()
+    rows = make_tickets(np.arange(len(known.requests)), known.requests)
+    statuses = np.searchsorted(STATUSES[:-1], known.status) | known.version << 6
+    sizes = known.size.astype(np.uint32)  # -2 becomes _OWN_SIZE, and -1 the number that records have for none
+    return _Responses(known.method[rows].astype(np.uint8), statuses[rows].astype(np.uint8), sizes[rows])
+
+
+@cache
+def _visitors() -> Ints:
+    """Visitors, ticket by ticket: how much they ask for is exponential, from many requests to hardly one."""
+    return make_tickets(np.arange(_VISITORS), -np.log((np.arange(_VISITORS) + 0.5) / _VISITORS))
+
+
+def _servers(seconds: Ints, span: tuple[int, int], tickets: NDArray[np.uint16]) -> NDArray[np.uint8]:
+    """Servers by the shares that they had at the time, known for every file of the log."""
+    starts, _ = facts.region_requests()
+    first, last = np.maximum(np.searchsorted(starts, span, side="right") - 1, 0).tolist()
+    bounds = [0, *np.searchsorted(seconds, starts[first + 1 : last + 1]), len(seconds)]
+    servers = np.empty(len(seconds), np.uint8)
+    for file, (low, high) in enumerate(pairwise(bounds), start=first):
+        servers[low:high] = _server_tickets(file)[tickets[low:high]]
+    return servers
+
+
+@cache
+def _server_tickets(file: int) -> NDArray[np.uint8]:
+    """A region's share is that within the file, and a server's share of its region that of the day."""
+    starts, regions = facts.region_requests()
+    day = (int(starts[file]) - facts.midnight(facts.DAYS[0])) // 86_400
+    requests = facts.server_requests()[day]
+    region = np.array(SERVERS) >> 5
+    of_region = np.bincount(region, requests, len(regions[file]))[region]
+    shares = regions[file][region] * requests / np.maximum(of_region, 1)
+    return make_tickets(np.array(SERVERS, np.uint8), shares)
