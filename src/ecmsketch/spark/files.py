@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.fs as pfs
 import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -92,7 +93,7 @@ def build_sketches_from_files(
     wanted = {"item": None, "tick": tick, "site": site, "weight": weight} | {f"item {n}": n for n in items}
     check_columns(list(columns), wanted)
     text = site is None or not pa.types.is_integer(columns[site])
-    work = assign(splits, tasks)
+    work = assign(splits, tasks or max(_cores(spark), -(-sum(split.size for split in splits) // (4 * SPLIT_BYTES))))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -130,10 +131,17 @@ def find_splits(paths: str | Sequence[str], format: str | None) -> list[Split]:
         ]
 
 
-def assign(splits: list[Split], tasks: int | None) -> list[list[Split]]:
+def _cores(spark: SparkSession) -> int:
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except PySparkException:  # Spark Connect does not say
+        return 8
+
+
+def assign(splits: list[Split], tasks: int) -> list[list[Split]]:
     """Splits that follow each other go to one task; tasks get about equal sizes."""
     total = max(sum(split.size for split in splits), 1)
-    count = min(tasks or max(8, -(-total // (4 * SPLIT_BYTES))), len(splits))
+    count = min(tasks, len(splits))
     ends = np.cumsum([split.size for split in splits])
     owner = np.minimum((ends - 1) * count // total, count - 1)
     work = [[split for split, task in zip(splits, owner, strict=True) if task == i] for i in range(count)]

@@ -1,12 +1,13 @@
 """What a worker does: events of many sites, in any order, into sketches that are each fed in order of time.
 
-Events are gathered, sorted by site and time, and the older half of a site's is fed; the newer half waits for the
-next, so that a stream that is nearly in order stays in order. What begins before the end of all of a site's sketches
+Events are gathered, sorted by site and time, and fed; the newest eighth of a site's waits for the next, so that a
+stream that is nearly in order stays in order. What begins before the end of all of a site's sketches
 goes into a further sketch of that site. Memory is bounded: when sketches take too much, they are handed on early.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,10 +20,13 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.prefix import PrefixSketch
 from ecmsketch.sketch import EcmSketch
 from ecmsketch.sorting import is_sorted, sort_by_tick
+from ecmsketch.spark.grouping import number_sites, scatter, tally
 from ecmsketch.ticks import MAX_TICK, MIN_TICK
 
-GATHERED = 2**20
-"""Events gathered at most before they are fed."""
+GATHERED = 2**21
+"""Events gathered before they are fed."""
+WAITING = 8
+"""One in so many of a site's events, the newest, waits for the next feeding."""
 HELD_BYTES = 2**28
 """Of sketches that one worker holds at most."""
 
@@ -69,6 +73,24 @@ class Partial(NamedTuple):
     reasons: dict[str, int]
 
 
+class Rows(NamedTuple):
+    """Events that can be counted: integers as numpy arrays, texts as Arrow columns; several item columns as a dict."""
+
+    items: Any
+    ticks: Ints
+    weights: Ints | None
+
+    def each(self, change: Callable[[Any], Any]) -> Rows:
+        """Every column changed in the same way."""
+        items = self.items
+        changed = {name: change(column) for name, column in items.items()} if isinstance(items, dict) else change(items)
+        return Rows(changed, change(self.ticks), None if self.weights is None else change(self.weights))
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Some consecutive rows."""
+        return self.each(lambda column: column[begin:end])
+
+
 class _Lane:
     """One sketch in the making."""
 
@@ -77,21 +99,21 @@ class _Lane:
         self.events = 0
         self.first_tick = self.last_tick = 0
 
-    def feed(self, items: Any, ticks: Ints, weights: Ints | None) -> None:
-        self.sketch.update_many(items, ticks, weights)
+    def feed(self, rows: Rows) -> None:
+        self.sketch.update_many(*rows)
         if not self.events:
-            self.first_tick = int(ticks[0])
-        self.last_tick = int(ticks[-1])
-        self.events += len(ticks)
+            self.first_tick = int(rows.ticks[0])
+        self.last_tick = int(rows.ticks[-1])
+        self.events += len(rows.ticks)
 
 
 class _Site:
-    """One site's sketches, and what waits to be fed."""
+    """One site's sketches, and its newest events, which wait for others that may come before them."""
 
     def __init__(self) -> None:
         self.lanes: list[_Lane] = []
         self.made = 0
-        self.waiting: list[tuple[Any, Ints, Ints | None]] = []
+        self.waiting: Rows | None = None
         self.reasons: dict[str, int] = {}
 
 
@@ -101,17 +123,19 @@ class PartialSketches:
     def __init__(self, recipe: Recipe, task: int = 0) -> None:
         self._recipe, self._task = recipe, task
         self._sites: dict[Any, _Site] = {}
-        self._gathered = 0
+        self._gathered: list[tuple[Any, Rows]] = []
+        self._count = 0
+        self._sorter = _Sorter()
 
     def add(self, events: Events) -> Iterator[Partial]:
         """Take some events; what is handed on early is given back."""
         self._reject(None, "malformed row", events.malformed)
-        if not len(events.ticks):
-            return
-        clean = not any(True for _ in self._problems("", events))
-        for site, rows in _by_site(events):
-            self._take(site, rows if clean and site is not None else self._without_rejected(site, rows))
-        if self._gathered >= GATHERED:
+        clean = self._without_rejected(events)
+        if len(clean.ticks):
+            weights = None if clean.weights is None else _numbers(clean.weights)
+            self._gathered.append((clean.sites, Rows(_plain(clean.items), _numbers(clean.ticks), weights)))
+            self._count += len(clean.ticks)
+        if self._count >= GATHERED:
             self._feed(final=False)
             if sum(lane.sketch.nbytes for state in self._sites.values() for lane in state.lanes) > HELD_BYTES:
                 yield from self._hand_on()
@@ -121,49 +145,47 @@ class PartialSketches:
         self._feed(final=True)
         yield from self._hand_on()
 
-    def _take(self, site: Any, rows: Events) -> None:
-        if not len(rows.ticks):
-            return
-        weights = None if rows.weights is None else _numbers(rows.weights)
-        self._state(site).waiting.append((_plain(rows.items), _numbers(rows.ticks), weights))
-        self._gathered += len(rows.ticks)
-
-    def _without_rejected(self, site: Any, rows: Events) -> Events:
-        """Only the rows that can be counted; the others are counted as rejected."""
+    def _without_rejected(self, events: Events) -> Events:
+        """Only the rows that can be counted; the others are counted as rejected, site by site."""
         keep: Any = None
-        for reason, bad in self._problems(site, rows):
+        for reason, bad in self._problems(events):
             if keep is not None:
                 bad = pc.and_(bad, keep)
-            count = pc.sum(bad).as_py() or 0
-            if count:
+            if not pc.any(bad).as_py():
+                continue
+            sites = ["all"] if events.sites is None else events.sites.filter(bad).to_pylist()
+            counts = Counter(sites) if events.sites is not None else Counter({"all": pc.sum(bad).as_py()})
+            for site, count in counts.items():
                 self._reject(site, reason, count)
-                keep = pc.invert(bad) if keep is None else pc.and_(keep, pc.invert(bad))
-        return rows if keep is None else _filter(rows, keep)
+            keep = pc.invert(bad) if keep is None else pc.and_(keep, pc.invert(bad))
+        return events if keep is None else _filter(events, keep)
 
-    def _problems(self, site: Any, rows: Events) -> Iterator[tuple[str, Any]]:
+    def _problems(self, events: Events) -> Iterator[tuple[str, Any]]:
         """Reasons to reject rows, each with which rows; only those that occur are computed."""
-        if site is None:
-            yield "null site", pa.array(np.ones(len(rows.ticks), bool))
+        if not len(events.ticks):
             return
-        for column in _columns(rows.items):
+        if events.sites is not None and events.sites.null_count:
+            yield "null site", events.sites.is_null()
+        for column in _columns(events.items):
             if column.null_count:
                 yield "null item", column.is_null()
         if self._recipe.bits is not None:
-            items = pc.fill_null(rows.items, 0)
+            low, high = _extremes(events.items)
             most = (1 << min(self._recipe.bits, 63)) - 1
-            if len(items) and (pc.min(items).as_py() < 0 or pc.max(items).as_py() > most):
-                yield "item outside the domain", pc.or_(pc.less(items, 0), pc.greater(items, most))
-        for name, column in (("tick", rows.ticks), ("weight", rows.weights)):
+            if low < 0 or high > most:
+                outside = pc.or_(pc.less(events.items, 0), pc.greater(events.items, most))
+                yield "item outside the domain", pc.fill_null(outside, False)
+        for name, column in (("tick", events.ticks), ("weight", events.weights)):
             if column is not None and column.null_count:
                 yield f"null {name}", column.is_null()
-        low, high = _extremes(rows.ticks)
+        low, high = _extremes(events.ticks)
         if low < MIN_TICK or high > MAX_TICK:
-            outside = pc.or_(pc.less(rows.ticks, MIN_TICK), pc.greater(rows.ticks, MAX_TICK))
+            outside = pc.or_(pc.less(events.ticks, MIN_TICK), pc.greater(events.ticks, MAX_TICK))
             yield "tick out of range", pc.fill_null(outside, False)
         if self._recipe.until is not None and high > self._recipe.until:
-            yield "tick in the future", pc.fill_null(pc.greater(rows.ticks, self._recipe.until), False)
-        if rows.weights is not None and _extremes(rows.weights)[0] < 0:
-            yield "negative weight", pc.fill_null(pc.less(rows.weights, 0), False)
+            yield "tick in the future", pc.fill_null(pc.greater(events.ticks, self._recipe.until), False)
+        if events.weights is not None and _extremes(events.weights)[0] < 0:
+            yield "negative weight", pc.fill_null(pc.less(events.weights, 0), False)
 
     def _reject(self, site: Any, reason: str, count: int) -> None:
         if count:
@@ -176,15 +198,22 @@ class PartialSketches:
         return self._sites[site]
 
     def _feed(self, final: bool) -> None:
-        self._gathered = 0
+        """Sort what was gathered by site and time, and feed it; of each site the newest events may wait."""
+        for site, rows in self._sorter.by_site(self._gathered):
+            self._feed_site(site, rows, final)
+        self._gathered, self._count = [], 0
         for site, state in self._sites.items():
-            if not state.waiting:
-                continue
-            items, ticks, weights = _in_order(state.waiting)
-            count = len(ticks) if final else len(ticks) // 2
-            state.waiting = [] if final else [_slice((items, ticks, weights), count, None)]
-            if count:
-                self._lane(site, state, int(ticks[0])).feed(*_slice((items, ticks, weights), 0, count))
+            if final and state.waiting is not None:
+                self._feed_site(site, None, final)
+
+    def _feed_site(self, site: Any, rows: Rows | None, final: bool) -> None:
+        state = self._state(site)
+        rows = _in_order([part for part in (state.waiting, rows) if part is not None])
+        total = len(rows.ticks)
+        count = total if final else total - total // WAITING
+        state.waiting = None if final else rows.part(count, total).each(_copied)
+        if count:
+            self._lane(site, state, int(rows.ticks[0])).feed(rows.part(0, count))
 
     def _lane(self, site: Any, state: _Site, begin: int) -> _Lane:
         """The sketch that ends latest, but not after `begin`; else a new one."""
@@ -216,97 +245,109 @@ def sketch_batches(
     yield from partials.finish()
 
 
-def _by_site(events: Events) -> Iterator[tuple[Any, Events]]:
-    """The events of each site, in their order."""
-    if events.sites is None:
-        yield "all", events
-        return
-    encoded = _one_chunk(events.sites)
-    if not pa.types.is_dictionary(encoded.type):
-        encoded = encoded.dictionary_encode(null_encoding="encode")
-    names = encoded.dictionary.to_pylist()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    if len(names) == 1:
-        yield names[0], events
-        return
-    order = np.arange(len(codes))
-    if not is_sorted(codes):
-        sort_by_tick(codes, order)
-        events = _take_rows(events, order)
-    bounds = np.searchsorted(codes, np.arange(len(names) + 1))
-    for i, name in enumerate(names):
-        begin, end = int(bounds[i]), int(bounds[i + 1])
-        if begin < end:
-            yield name, _slice_events(events, begin, end)
+class _Sorter:
+    """Puts the rows of each site together, in their order, in memory that is used again and again."""
+
+    def __init__(self) -> None:
+        self._scratch = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def by_site(self, gathered: list[tuple[Any, Rows]]) -> Iterator[tuple[Any, Rows]]:
+        """Rows of each site; they are only good until the next call."""
+        if not gathered:
+            return
+        if gathered[0][0] is None:
+            yield "all", _join([rows for _, rows in gathered])
+            return
+        names: dict[Any, int] = {}
+        codes = []
+        for sites, _ in gathered:
+            found, numbers = number_sites(_one_chunk(sites))
+            known = np.array([names.setdefault(name, len(names)) for name in found], np.int32)
+            codes.append(known[numbers])
+        counts = np.zeros(len(names), np.int64)
+        for numbers in codes:
+            tally(numbers, counts)
+        ends = np.cumsum(counts)
+        rows = self._together(gathered, codes, ends - counts)
+        for name, end, count in zip(names, ends.tolist(), counts.tolist(), strict=True):
+            yield name, rows.part(end - count, end)
+
+    def _together(self, gathered: list[tuple[Any, Rows]], codes: list[NDArray[np.int32]], begins: Ints) -> Rows:
+        total = sum(map(len, codes))
+        if len(self._scratch[0]) < total:
+            self._scratch = (np.empty(total, np.int64), np.empty(total, np.int64))
+        simple = isinstance(gathered[0][1].items, np.ndarray) and gathered[0][1].weights is None
+        at = begins.copy()
+        done = 0
+        for (_, rows), numbers in zip(gathered, codes, strict=True):
+            first = rows.items if simple else np.arange(done, done + len(numbers))
+            scatter((first, rows.ticks), numbers, at, self._scratch)
+            done += len(numbers)
+        first, ticks = (column[:total] for column in self._scratch)
+        if simple:
+            return Rows(first, ticks, None)
+        return _pick(_join([rows for _, rows in gathered]), first)
 
 
-def _each(events: Events, change: Callable[[Any], Any]) -> Events:
-    items = events.items
-    changed = {name: change(column) for name, column in items.items()} if isinstance(items, dict) else change(items)
-    weights = None if events.weights is None else change(events.weights)
-    return Events(changed, change(events.ticks), None, weights)
+def _pick(rows: Rows, order: Ints) -> Rows:
+    """Rows in another order."""
+    arrow = pa.array(order)
+    return rows.each(lambda column: column[order] if isinstance(column, np.ndarray) else column.take(arrow))
+
+
+def _in_order(waiting: list[Rows]) -> Rows:
+    """Everything that waits, sorted by tick."""
+    rows = _join(waiting)
+    if is_sorted(rows.ticks):
+        return rows
+    ticks, order = rows.ticks.copy(), np.arange(len(rows.ticks))
+    sort_by_tick(ticks, order)
+    return _pick(rows, order)
+
+
+def _join(parts: list[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    if isinstance(first.items, dict):
+        items: Any = {name: _concatenate([part.items[name] for part in parts]) for name in first.items}
+    else:
+        items = _concatenate([part.items for part in parts])
+    weights = None if first.weights is None else np.concatenate([part.weights for part in parts])
+    return Rows(items, np.concatenate([part.ticks for part in parts]), weights)
+
+
+def _concatenate(columns: list[Any]) -> Any:
+    if isinstance(columns[0], np.ndarray):
+        return np.concatenate(columns)
+    return _one_chunk(pa.chunked_array(columns))
 
 
 def _filter(events: Events, keep: Any) -> Events:
-    return _each(events, lambda column: column.filter(keep))
+    def kept(column: Any) -> Any:
+        if isinstance(column, dict):
+            return {name: part.filter(keep) for name, part in column.items()}
+        return None if column is None else column.filter(keep)
 
-
-def _take_rows(events: Events, order: Ints) -> Events:
-    def take(column: Any) -> Any:
-        if pa.types.is_integer(column.type) and not column.null_count:
-            return pa.array(_numbers(column)[order])
-        return column.take(pa.array(order))
-
-    return _each(events, take)
-
-
-def _slice_events(events: Events, begin: int, end: int) -> Events:
-    return _each(events, lambda column: column.slice(begin, end - begin))
-
-
-def _in_order(waiting: list[tuple[Any, Ints, Ints | None]]) -> tuple[Any, Ints, Ints | None]:
-    """Everything that waits, sorted by tick."""
-    items = _join([part[0] for part in waiting])
-    ticks = np.concatenate([part[1] for part in waiting])
-    weights = None
-    if waiting[0][2] is not None:
-        weights = np.concatenate([part[2] for part in waiting if part[2] is not None])
-    if is_sorted(ticks):
-        return items, ticks, weights
-    order = np.arange(len(ticks))
-    sort_by_tick(ticks, order)
-    return _pick(items, order), ticks, None if weights is None else weights[order]
+    return Events(kept(events.items), kept(events.ticks), kept(events.sites), kept(events.weights))
 
 
 def _plain(items: Any) -> Any:
     """Integers as numpy, other columns as they are."""
     if isinstance(items, dict):
         return {name: _plain(column) for name, column in items.items()}
-    return _numbers(items) if pa.types.is_integer(items.type) else items
+    return _numbers(items) if pa.types.is_integer(items.type) else _one_chunk(items)
 
 
-def _join(parts: list[Any]) -> Any:
-    if isinstance(parts[0], dict):
-        return {name: _join([part[name] for part in parts]) for name in parts[0]}
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return pa.concat_arrays([_one_chunk(part) for part in parts]) if len(parts) > 1 else _one_chunk(parts[0])
-
-
-def _pick(items: Any, order: Ints) -> Any:
-    if isinstance(items, dict):
-        return {name: _pick(column, order) for name, column in items.items()}
-    return items[order] if isinstance(items, np.ndarray) else items.take(pa.array(order))
-
-
-def _slice(rows: tuple[Any, Ints, Ints | None], begin: int, end: int | None) -> tuple[Any, Ints, Ints | None]:
-    items, ticks, weights = rows
-    part = {name: column[begin:end] for name, column in items.items()} if isinstance(items, dict) else items[begin:end]
-    return part, ticks[begin:end], None if weights is None else weights[begin:end]
+def _copied(column: Any) -> Any:
+    return column.copy() if isinstance(column, np.ndarray) else column
 
 
 def _one_chunk(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    whole = column.combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) and whole.num_chunks == 1 else whole
 
 
 def _columns(items: Any) -> list[Any]:
