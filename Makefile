@@ -10,7 +10,7 @@ help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
-	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@echo "Setting up $(VENV) (some minutes, once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ecmsketch needs Python 3.11 or newer; try: make PYTHON=python3.11")'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
@@ -21,7 +21,7 @@ $(VENV)/kernels: $(READY) $(shell find src -name '*.py')
 	@find src -name '*.nb[ic]' -delete
 	@touch $@
 
-demo: $(VENV)/kernels ## Count a generated day of web traffic from four sites, ask, merge, compare with the truth
+demo: $(VENV)/kernels ## Generate a World Cup day on 33 servers, sketch it on Spark, merge, ask, compare with the truth
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/kernels ## Run the tests (some minutes)

@@ -1,62 +1,136 @@
-"""A generated day of web traffic at four sites: count it, ask, merge, and compare with the truth."""
+"""A World Cup day on 33 servers: generate the log, sketch it on Spark, merge, ask, and compare with the truth."""
 
 from __future__ import annotations
 
+import tempfile
 import time
-
-import numpy as np
+from pathlib import Path
+from typing import Any
 
 import ecmsketch as ecm
+from ecmsketch.cli.session import spark_progress, spark_session
+from ecmsketch.generate import WorldCupLog
 
-DAY = 86_400
-SITES = ("amsterdam", "london", "paris", "rome")
-EVENTS = 1_000_000
-PAGES = np.array([f"/page/{i}" for i in range(2000)])
-
-
-def traffic(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Page numbers and ticks (seconds): Zipf pages, more in the evening, and page 42 goes viral at eight."""
-    rng = np.random.default_rng(seed)
-    hours = rng.normal(16, 5, EVENTS) % 24
-    ticks = np.sort((hours * 3600).astype(np.int64))
-    pages = rng.zipf(1.3, EVENTS) % len(PAGES)
-    viral = (ticks > 20 * 3600) & (rng.random(EVENTS) < 0.2)
-    return np.where(viral, 42, pages), ticks
+EVENTS = 2_000_000
+RECORD_BYTES = 20
+RANGES = {"5 minutes": 300, "hour": 3600, "day": 86_400}
+PICTURE = Path("demo.png")
 
 
 def main() -> None:
-    config = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=DAY, unit="s", merge_depth=1)
-    print(config.describe(EVENTS))
+    log = WorldCupLog(EVENTS, day=66, all_servers=True)
+    config = ecm.SketchConfig(
+        epsilon=0.01, delta=0.05, window=86_400, unit="s", merge_depth=1, heavy_hitters=True
+    )  # fmt: skip
+    print(f"The log is {log.describe()}.\n")
+    with spark_session("local[2]") as spark, tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/log"
+        sketches = build(spark, log, path, config)
+        merged = merge(spark, sketches)
+        truth = Truth(spark, path)
+        busiest_pages(merged, truth)
+        self_joins(merged, truth)
+        draw(merged, truth)
 
-    ecm.EcmSketch(config).update_many(PAGES[:2], [1, 2])  # compiles what is timed below
-    streams = {site: traffic(seed) for seed, site in enumerate(SITES)}
-    sketches = {}
-    print(f"\nEach site counts its own {EVENTS:,} requests:")
-    for site, (pages, ticks) in streams.items():
-        sketch = ecm.EcmSketch(config)
-        begin = time.perf_counter()
-        sketch.update_many(PAGES[pages], ticks)
-        seconds = time.perf_counter() - begin
-        sent = sketch.serialize()
-        print(f"  {site:<10} {EVENTS / seconds / 1e6:5.1f} M events/s, {sketch.nbytes:,} bytes, {len(sent):,} sent")
-        sketches[site] = ecm.EcmSketch.deserialize(sent)
 
-    everywhere = ecm.merge(sketches.values())
-    pages = np.concatenate([pages for pages, _ in streams.values()])
-    ticks = np.concatenate([ticks for _, ticks in streams.values()])
-    print(f"\nMerged: {everywhere.epsilon:.4f} is what point queries hold now, of {config.epsilon} promised")
+def build(spark: Any, log: WorldCupLog, path: str, config: ecm.SketchConfig) -> Any:
+    """One sketch per server; workers read the log's files themselves."""
+    from ecmsketch import spark as ecm_spark
 
-    print(f"\n{'page':<10} {'range':<14} {'exact':>9} {'estimate':>9}   bounds")
-    for page in (1, 2, 42, 1234):
-        for name, last in (("last minute", 60), ("last hour", 3600), ("the whole day", DAY)):
-            exact = int(((pages == page) & (ticks > everywhere.now - last)).sum())
-            answer = everywhere.estimate(PAGES[page].item(), last=last)
-            assert answer.covers(exact)
-            bounds = f"[{answer.lower:,.0f}, {answer.upper:,.0f}]"
-            print(f"{PAGES[page]:<10} {name:<14} {exact:>9,} {answer.value:>9,.0f}   {bounds}")
-    viral = everywhere.estimate("/page/42", between=(19 * 3600, 20 * 3600)), everywhere.estimate("/page/42", last=3600)
-    print(f"\n/page/42 between seven and eight: {viral[0].value:,.0f}; in the last hour: {viral[1].value:,.0f}")
-    print("Every exact number lies inside its bounds.")
+    with spark_progress(spark, "generating the log"):
+        ecm_spark.write_generated(spark, log, path, "worldcup98")
+    began = time.perf_counter()
+    with spark_progress(spark, "building sketches"):
+        sketches = ecm_spark.build_sketches_from_files(spark, path, config, "object", "timestamp", "server").cache()
+        rows = sketches.collect()
+    seconds = time.perf_counter() - began
+    moved = sum(len(row["sketch"]) for row in rows)
+    print(f"{len(rows)} servers, one sketch each, in {seconds:.0f} s (most of it workers starting).")
+    print(f"Bytes to send: {moved:,} as sketches, {RECORD_BYTES * EVENTS:,} as the log itself.\n")
+    return sketches
+
+
+def merge(spark: Any, sketches: Any) -> ecm.EcmSketch:
+    """All servers as one, in one step."""
+    from ecmsketch import spark as ecm_spark
+
+    levels: list[ecm_spark.MergeLevel] = []
+    with spark_progress(spark, "merging"):
+        merged = ecm_spark.merge_sketches(sketches, report=levels.append)
+    assert isinstance(merged, ecm.EcmSketch)
+    print(f"Merged {levels[0].inputs} sketches in {len(levels)} level: point queries hold {merged.epsilon:.4f} of the")
+    print(f"arrivals now, {merged.config.epsilon} was promised.\n")
+    return merged
+
+
+class Truth:
+    """Exact answers, for which Spark goes through the whole log again."""
+
+    def __init__(self, spark: Any, path: str) -> None:
+        from ecmsketch import spark as ecm_spark
+
+        ecm_spark.register_sources(spark)
+        events = spark.read.format("worldcup98").load(path)
+        with spark_progress(spark, "counting exactly, to compare"):
+            rows = events.groupBy("object", "timestamp").count().collect()
+        self.counts = [(row["object"], row["timestamp"], row["count"]) for row in rows]
+
+    def frequencies(self, since: int, until: int) -> dict[int, int]:
+        """How often each page came in (since, until]."""
+        found: dict[int, int] = {}
+        for page, tick, count in self.counts:
+            if since < tick <= until:
+                found[page] = found.get(page, 0) + count
+        return found
+
+
+def busiest_pages(merged: ecm.EcmSketch, truth: Truth) -> None:
+    assert merged.now is not None
+    for name, last in RANGES.items():
+        exact = truth.frequencies(merged.now - last, merged.now)
+        ranks = {page: i + 1 for i, (page, _) in enumerate(sorted(exact.items(), key=lambda row: -row[1]))}
+        total = merged.total(last=last)
+        print(f"Busiest pages of the last {name}, of {total.value:,.0f} requests (exactly {sum(exact.values()):,}):")
+        print(f"  {'page':>6}  {'estimate':>9}  {'exact':>7}  {'rank':>4}  bounds")
+        for hitter in merged.top(5, last=last):
+            estimate, count = hitter.estimate, exact.get(hitter.item, 0)
+            bounds = f"[{estimate.lower:,.0f}, {estimate.upper:,.0f}] {'' if estimate.covers(count) else '  OUTSIDE'}"
+            print(f"  {hitter.item:>6}  {estimate.value:>9,.0f}  {count:>7,}  {ranks[hitter.item]:>4}  {bounds}")
+        print()
+
+
+def self_joins(merged: ecm.EcmSketch, truth: Truth) -> None:
+    assert merged.now is not None
+    print("Self-join size, how skewed the requests are:")
+    for name, last in RANGES.items():
+        exact = sum(count**2 for count in truth.frequencies(merged.now - last, merged.now).values())
+        answer = merged.self_join(last=last)
+        inside = "" if answer.covers(exact) else "  OUTSIDE"
+        print(f"  last {name:<10} {answer.value:>16,.0f}, exactly {exact:>14,}{inside}")
+
+
+def draw(merged: ecm.EcmSketch, truth: Truth) -> None:
+    """The busiest page over the day, exact and as the sketch tells it."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    assert merged.now is not None
+    page = merged.top(1)[0].item
+    series = merged.history(page, 1800)
+    exact = [truth.frequencies(int(tick) - series.step, int(tick)).get(page, 0) for tick in series.tick]
+    hours = (series.tick - series.tick[0] + series.step) / 3600
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    axes.fill_between(hours, series.estimates.lower, series.estimates.upper, alpha=0.25, label="bounds")
+    axes.plot(hours, series.estimates.value, label="sketch of 33 servers, merged")
+    axes.plot(hours, exact, "r--", linewidth=1, label="exact")
+    axes.set(xlabel="hour of the day", ylabel="requests in half an hour", xlim=(0, 24))
+    axes.set_title(f"Requests for page {page} (generated log)", loc="left")
+    axes.set_ylim(0, 1.5 * max(*exact, *series.estimates.value))
+    axes.legend(loc="upper left", frameon=False)
+    figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
+    print(f"\nA picture of page {page} over the day is in {PICTURE}.")
 
 
 if __name__ == "__main__":

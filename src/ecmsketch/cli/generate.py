@@ -22,6 +22,9 @@ def worldcup98(
     day: Annotated[int, typer.Option(help="Day of the real log whose counts are followed, 5 to 92.")] = 50,
     days: Annotated[int, typer.Option(help="How many days from then on.", min=1)] = 1,
     seed: Seed = 0,
+    all_servers: Annotated[
+        bool, typer.Option("--all-servers", help="On all 33 servers; no real day had over 30.")
+    ] = False,
     format: Annotated[str, typer.Option(help="parquet, or worldcup98: the log's own binary files.")] = "parquet",
     master: Master = None,
     as_json: AsJson = False,
@@ -32,7 +35,7 @@ def worldcup98(
     """
     from ecmsketch.generate import WorldCupLog
 
-    _write(WorldCupLog(events, seed=seed, day=day, days=days), path, format, master, as_json)
+    _write(WorldCupLog(events, seed=seed, day=day, days=days, all_servers=all_servers), path, format, master, as_json)
 
 
 @generate.command("snmp")

@@ -47,6 +47,8 @@ class WorldCupLog(SlicedLog):
     exponent: float = 2.5
     shift: float = 140.0
     clients: int = 1_815_618
+    all_servers: bool = False
+    """Servers by their shares of the whole log, all 33 of them; no real day had more than 30."""
 
     def __post_init__(self) -> None:
         self._check_settings(days=self.days, objects=self.objects, clients=self.clients)
@@ -72,8 +74,9 @@ class WorldCupLog(SlicedLog):
         first = date(1998, 4, 25) + timedelta(days=self.day)
         last = first + timedelta(days=self.days - 1)
         span = f"{first:%d %B %Y}" if self.days == 1 else f"{first:%d %B} to {last:%d %B %Y}"
+        servers = "all 33 servers" if self.all_servers else "servers"
         return (
-            f"generated: {self.events:,} web requests, {span}, seed {self.seed}; days, times of day and servers by "
+            f"generated: {self.events:,} web requests, {span}, seed {self.seed}; days, times of day and {servers} by "
             f"the real counts of the World Cup 98 log; {self.objects:,} objects by a Zipf law of exponent "
             f"{self.exponent:g} and shift {self.shift:g}; clients, sizes and statuses made up"
         )
@@ -95,7 +98,11 @@ class WorldCupLog(SlicedLog):
         records["status"] = response.statuses[tickets]
         sizes = response.sizes[tickets]
         records["size"] = np.where(sizes == _OWN_SIZE, site.sizes[ranks], sizes)
-        records["server"] = _servers(seconds, self.slice_span(index), draw(random, count))
+        tickets = draw(random, count)
+        if self.all_servers:
+            records["server"] = _all_servers()[tickets]
+        else:
+            records["server"] = _servers(seconds, self.slice_span(index), tickets)
         return records
 
     def _clients(self, before: int, tickets: NDArray[np.uint16]) -> Ints:
@@ -172,6 +179,11 @@ def _servers(seconds: Ints, span: tuple[int, int], tickets: NDArray[np.uint16]) 
     for file, (low, high) in enumerate(pairwise(bounds), start=first):
         servers[low:high] = _server_tickets(file)[tickets[low:high]]
     return servers
+
+
+@cache
+def _all_servers() -> NDArray[np.uint8]:
+    return make_tickets(np.array(SERVERS, np.uint8), facts.server_requests().sum(axis=0))
 
 
 @cache

@@ -1,0 +1,154 @@
+"""The command line, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ecmsketch as ecm
+from ecmsketch.store import SketchRow, SketchStore
+
+COMMAND = [sys.executable, "-m", "ecmsketch.cli"]
+ENVIRONMENT = {**os.environ, "COLUMNS": "160", "ECMSKETCH_QUIET": "1", "NO_COLOR": "1", "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def run(*arguments, code=0):
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=180
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Two sites, and a file of both merged."""
+    folder = tmp_path_factory.mktemp("cli")
+    config = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=3600, unit="s", merge_depth=1, heavy_hitters=True)
+    rng = np.random.default_rng(0)
+    for site in ("lyon", "nice"):
+        sketch = ecm.EcmSketch(config)
+        sketch.update_many([f"/page/{n}" for n in rng.zipf(1.5, 3000) % 40], np.sort(rng.integers(0, 3600, 3000)))
+        SketchStore(folder / "store").append([SketchRow(site, sketch, 3000)])
+    prefix = ecm.PrefixSketch(config.replace(heavy_hitters=False), bits=12)
+    prefix.update_many(np.arange(3000) % 1000, np.arange(3000))
+    (folder / "delays.ecms").write_bytes(prefix.serialize())
+    return folder
+
+
+def latest(store):
+    return SketchStore(store / "store").latest()
+
+
+def test_help_is_quick_and_imports_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['ecmsketch', '--help']\n"
+        "from ecmsketch.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numba', 'numpy', 'pyspark', 'pyarrow', 'deltalake', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    assert done.returncode == 0, done.stderr
+    for command in ("plan", "generate", "build", "merge", "query", "top", "quantile", "inspect"):
+        assert command in done.stdout
+        assert "Example: ecmsketch" in run(command, "--help").stdout.replace("\n", " ") or command == "generate"
+
+
+def test_plan():
+    facts = json.loads(run("plan", "--epsilon", "0.1", "--window", "1h", "--sites", "3", "--json").stdout)
+    config = ecm.SketchConfig(epsilon=0.1, delta=0.01, window=3600, unit="s", merge_depth=1)
+    assert (facts["rows"], facts["counters_per_row"]) == (config.depth, config.width)
+    assert facts["memory_of_all_sites"] == 3 * config.expected_nbytes(1_000_000)
+    assert "counter 'dw'" in run("plan").stdout
+
+
+def test_query_and_merge(store):
+    sketches = latest(store)
+    asked = ("query", store / "store", "/page/1", "/page/2", "--last", "10m", "--json")
+    rows = json.loads(run(*asked, "--site", "nice").stdout)
+    assert [row["item"] for row in rows] == ["/page/1", "/page/2"]
+    assert rows[0]["value"] == sketches["nice"].estimate("/page/1", last=600).value
+    facts = json.loads(run("merge", store / "store", "--out", store / "all.ecms", "--json").stdout)
+    merged = ecm.load((store / "all.ecms").read_bytes())
+    assert merged == ecm.merge(sketches.values())
+    assert (facts["sites"], facts["levels"], facts["bytes"]) == (2, 1, len(merged.serialize()))
+    for source in (store / "store", store / "all.ecms"):
+        (row,) = json.loads(run("query", source, "/page/1", "--json").stdout)
+        assert row["value"] == merged.estimate("/page/1").value
+    assert "/page/1" in run("query", store / "store", "/page/1").stdout
+
+
+def test_top_and_quantile_and_inspect(store):
+    merged = ecm.merge(latest(store).values())
+    rows = json.loads(run("top", store / "store", "-k", "3", "--last", "1h", "--json").stdout)
+    assert [(row["item"], row["value"]) for row in rows] == [
+        (h.item, h.estimate.value) for h in merged.top(3, last=3600)
+    ]
+    rows = json.loads(run("top", store / "store", "--phi", "0.1", "--json").stdout)
+    assert [row["item"] for row in rows] == [hitter.item for hitter in merged.heavy_hitters(0.1)]
+    rows = json.loads(run("quantile", store / "delays.ecms", "0.5", "0.9", "--json").stdout)
+    prefix = ecm.load((store / "delays.ecms").read_bytes())
+    assert [row["value"] for row in rows] == [prefix.quantile(q).value for q in (0.5, 0.9)]
+    rows = json.loads(run("inspect", store / "store", "--json").stdout)
+    assert [row["site"] for row in rows] == ["lyon", "nice"]
+    facts = json.loads(run("inspect", store / "store", "--site", "nice", "--json").stdout)
+    assert (facts["kind"], facts["epsilon"]) == ("EcmSketch", 0.01)
+    assert "lyon" in run("inspect", store / "store").stdout
+
+
+def test_what_is_wrong_is_said_and_the_exit_code_says_which_kind(store, tmp_path):
+    (tmp_path / "broken.ecms").write_bytes(b"ECMS nonsense")
+    for arguments, code, says in (
+        (("query", tmp_path / "nothing", "x"), 1, "there is no such store or file"),
+        (("query", tmp_path / "broken.ecms", "x"), 1, "broken.ecms: sketch:"),
+        (("query", store / "store", "x", "--site", "rome"), 1, "rome"),
+        (("query", store / "all.ecms", "x", "--site", "nice"), 1, "leave --site out"),
+        (("query", store / "store", "x", "--last", "2h"), 1, "expected 0 to 3600"),
+        (("query", store / "store", "x", "--last", "soon"), 2, "expected a length such as"),
+        (("quantile", store / "store", "0.5"), 1, "build them with --bits"),
+        (("top", store / "delays.ecms"), 2, "--phi"),
+        (("top", store / "store", "--phi", "7"), 1, "share phi above 0"),
+        (("plan", "--epsilon", "3"), 1, "epsilon: expected a number"),
+        (("plan", "--window", "1.5h"), 2, "expected a length"),
+        (("nonsense",), 2, "No such command"),
+        (("build", tmp_path, "--store", tmp_path / "s"), 2, "Missing option"),
+    ):
+        done = run(*arguments, code=code)
+        assert says in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_day_from_end_to_end(tmp_path):
+    facts = json.loads(run("generate", "worldcup98", tmp_path / "log", "--events", "40000", "--json").stdout)
+    assert (facts["events"], facts["what"].startswith("generated")) == (40_000, True)
+    columns = ("--item", "object", "--tick", "timestamp", "--site", "server")
+    facts = json.loads(
+        run(
+            "build",
+            tmp_path / "log",
+            "--store",
+            tmp_path / "s",
+            *columns,
+            "--epsilon",
+            "0.05",
+            "--heavy-hitters",
+            "--json",
+        ).stdout
+    )
+    assert (facts["events"], facts["rejected"]) == (40_000, 0)
+    table = pq.read_table(tmp_path / "log").select(["object", "timestamp"])
+    rows = json.loads(run("top", tmp_path / "s", "-k", "1", "--json").stdout)
+    exact = int(pa.compute.sum(pa.compute.equal(table["object"], int(rows[0]["item"]))).as_py())
+    assert rows[0]["lower"] <= exact <= rows[0]["upper"]
+    done = run("build", tmp_path / "log", "--store", tmp_path / "s2", "--item", "nope", "--tick", "timestamp", code=1)
+    assert "there is no column 'nope'" in done.stderr
+    assert not (tmp_path / "s2").exists()
