@@ -6,6 +6,7 @@ from ecmsketch.spark.functions import register_functions
 from ecmsketch.spark.generating import LABEL, generated_events, write_generated
 from ecmsketch.spark.merging import MergeLevel, merge_sketches
 from ecmsketch.spark.sources import register_sources
+from ecmsketch.spark.streaming import stream_sketches, use_rocksdb, write_to_store
 
 __all__ = [
     "LABEL",
@@ -16,5 +17,8 @@ __all__ = [
     "merge_sketches",
     "register_functions",
     "register_sources",
+    "stream_sketches",
+    "use_rocksdb",
     "write_generated",
+    "write_to_store",
 ]

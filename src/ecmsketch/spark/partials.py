@@ -140,6 +140,23 @@ class PartialSketches:
             if sum(lane.sketch.nbytes for state in self._sites.values() for lane in state.lanes) > HELD_BYTES:
                 yield from self._hand_on()
 
+    def packed(self, events: Events) -> Iterator[tuple[Any, Rows | None, dict[str, int]]]:
+        """Some events by site, as rows that can be counted and reasons why others cannot; nothing is kept."""
+        clean = self._without_rejected(events)
+        if len(clean.ticks):
+            weights = None if clean.weights is None else _numbers(clean.weights)
+            given = [(clean.sites, Rows(_plain(clean.items), _numbers(clean.ticks), weights))]
+            for site, rows in self._sorter.by_site(given):
+                yield site, rows, self._sites.pop(site, _Site()).reasons
+        for site, state in self._sites.items():
+            yield site, None, state.reasons
+        self._sites = {}
+
+    @staticmethod
+    def ordered(batches: list[Rows]) -> list[Rows]:
+        """All of them as one batch in order of time, if there are any."""
+        return [_in_order(batches)] if batches else []
+
     def finish(self) -> Iterator[Partial]:
         """The rest."""
         self._feed(final=True)

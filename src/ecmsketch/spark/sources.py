@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from ecmsketch import worldcup98
 from ecmsketch.errors import InputError
 from ecmsketch.spark.files import find_splits, open_stream
+from ecmsketch.spark.replay import ReplaySource
 
 _COLUMNS = ("timestamp", "client", "object", "size", "method", "status", "type", "server")
 
@@ -78,8 +79,9 @@ class _Reader(DataSourceReader):
 
 
 def register_sources(spark: SparkSession) -> None:
-    """Make format("worldcup98") known to a session."""
+    """Make format("worldcup98") and format("replay") known to a session."""
     spark.dataSource.register(WorldCup98Source)
+    spark.dataSource.register(ReplaySource)
 
 
 def _integer(name: str, text: str) -> int:

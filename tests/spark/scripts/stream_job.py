@@ -1,0 +1,34 @@
+"""A stream of a recorded log into a store, to its end; a test kills it on the way."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from script_tools import SETTINGS, main
+
+
+def run(log: str, store: str, checkpoint: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Every trigger is said on stderr, so that the test knows how far it is."""
+    from pyspark.sql import SparkSession
+
+    import ecmsketch as ecm
+    from ecmsketch import spark as ecm_spark
+
+    builder = SparkSession.builder.master("local[2,4]")  # a task may fail three times
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    ecm_spark.use_rocksdb(spark)
+    ecm_spark.register_sources(spark)
+    reader = spark.readStream.format("replay").option("tick", "tick").option("speed", "max").option("step", 2500)
+    sketches = ecm_spark.stream_sketches(reader.load(log), ecm.SketchConfig(**config), "page", "tick", "site")
+    query = ecm_spark.write_to_store(sketches, store, checkpoint, "job").trigger(availableNow=True).start()
+    sys.stderr.write("STARTED\n")
+    sys.stderr.flush()
+    query.awaitTermination()
+    return {"batches": [progress["batchId"] for progress in query.recentProgress]}
+
+
+main(run)

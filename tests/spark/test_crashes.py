@@ -1,0 +1,124 @@
+"""A stream that is killed, again and again, and started again: nothing lost, nothing counted twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ecmsketch.store import SketchStore
+
+JOB = Path(__file__).parent / "scripts" / "stream_job.py"
+CONFIG = {"epsilon": 0.05, "delta": 0.05, "window": 20_000, "unit": "s", "late": "side", "heavy_hitters": True}
+SITES = ("athens", "berlin", "cairo")
+
+
+class Job:
+    """The job in a process group of its own."""
+
+    def __init__(self, log, folder):
+        arguments = {
+            "log": str(log),
+            "store": f"{folder}/store",
+            "checkpoint": f"{folder}/checkpoint",
+            "config": CONFIG,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, str(JOB), json.dumps({**places, "config": CONFIG})],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def wait_until_started(self):
+        for line in self.process.stderr:
+            if line.startswith("STARTED"):
+                return
+        pytest.fail("the job ended before it had started")
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def kill_a_worker(self):
+        """One of the Python processes that do the work: a child of Spark's Python daemon."""
+        group = subprocess.run(["ps", "-eo", "pid,ppid,pgid,args"], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(None, 3) for line in group.splitlines()[1:]]
+        daemons = {row[0] for row in rows if "pyspark.daemon" in row[3] or "pyspark/daemon" in row[3]}
+        workers = [row[0] for row in rows if row[1] in daemons and self._is_mine(row[0])]
+        if workers:
+            os.kill(int(workers[0]), signal.SIGKILL)
+        return bool(workers)
+
+    def _is_mine(self, pid):
+        try:
+            return os.getsid(int(pid)) == self.process.pid
+        except ProcessLookupError:
+            return False
+
+    def finish(self):
+        try:
+            out, err = self.process.communicate(timeout=120)
+        finally:
+            if self.process.poll() is None:
+                self.kill()
+        assert self.process.returncode == 0, err[-3000:]
+        return json.loads(out.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory, stream):
+    folder = tmp_path_factory.mktemp("recorded")
+    table = pa.table({name: stream[name] for name in ("site", "page", "tick")})
+    for i in range(3):
+        pq.write_table(table.slice(i * 20_000, 20_000), folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(recorded, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    began = time.monotonic()
+    job = Job(recorded, folder)
+    job.wait_until_started()
+    started = time.monotonic()
+    assert len(job.finish()["batches"]) >= 8
+    return {site: sketch.serialize() for site, sketch in SketchStore(folder / "store").latest().items()}, (
+        time.monotonic() - started, started - began,
+    )  # fmt: skip
+
+
+def crash(recorded, folder, undisturbed, points, seed):
+    """Kill the driver at random moments, once a worker instead; in the end the store is as if nothing had happened."""
+    expected, (lasts, _) = undisturbed
+    chance = random.Random(seed)
+    for point in range(points):
+        job = Job(recorded, folder)
+        try:
+            job.wait_until_started()
+            time.sleep(chance.uniform(0, lasts / 2))
+            if point % 3 == 1:
+                job.kill_a_worker()
+                time.sleep(chance.uniform(0, 1))
+        finally:
+            job.kill()
+    Job(recorded, folder).finish()
+    found = {site: sketch.serialize() for site, sketch in SketchStore(folder / "store").latest().items()}
+    assert found == expected
+
+
+def test_killed_three_times(recorded, undisturbed, tmp_path):
+    crash(recorded, tmp_path, undisturbed, points=3, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(7))
+def test_killed_at_very_many_points(recorded, undisturbed, tmp_path, seed):
+    crash(recorded, tmp_path, undisturbed, points=3, seed=100 + seed)
