@@ -26,12 +26,7 @@ class Job:
     """The job in a process group of its own."""
 
     def __init__(self, log, folder):
-        arguments = {
-            "log": str(log),
-            "store": f"{folder}/store",
-            "checkpoint": f"{folder}/checkpoint",
-            "config": CONFIG,
-        }
+        places = {"log": str(log), "store": f"{folder}/store", "checkpoint": f"{folder}/checkpoint"}
         self.process = subprocess.Popen(
             [sys.executable, str(JOB), json.dumps({**places, "config": CONFIG})],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from script_tools import main, sketches, start_cluster, text
+from script_tools import sketches, text
 
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
 
 
-def run(log: str, one_file: str, config: dict[str, Any], waves: dict[str, Any]) -> dict[str, Any]:
-    spark = start_cluster()
+def run(spark: Any, log: str, one_file: str, config: dict[str, Any], waves: dict[str, Any]) -> dict[str, Any]:
     plain, random = ecm.SketchConfig(**config), ecm.SketchConfig(**waves)
     columns = ("page", "tick", "site")
     events = spark.read.parquet(log)
     in_order = spark.read.parquet(one_file).coalesce(1)
     whole = ecm_spark.build_sketches(in_order, plain, *columns).cache()
-    found = {
+    return {
         "one task": sketches(whole),
         "one task, random": sketches(ecm_spark.build_sketches(in_order, random, *columns)),
         "cut by time": sketches(ecm_spark.build_sketches(events.repartition(5), plain, *columns, sort=True)),
@@ -28,9 +27,3 @@ def run(log: str, one_file: str, config: dict[str, Any], waves: dict[str, Any]) 
         "merged in pairs": text(ecm_spark.merge_sketches(whole, fan_in=2).serialize()),
         "executors": len(spark.sparkContext.statusTracker().getExecutorInfos()) - 1,  # one is the driver
     }
-    spark.stop()
-    return found
-
-
-if __name__ == "__main__":
-    main(run)

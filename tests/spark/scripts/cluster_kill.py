@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,23 +18,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from script_tools import main, sketches, start_cluster
+from pyspark import cloudpickle
+from script_tools import sketches
 
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
+from ecmsketch.spark.partials import GATHERED
 
-PARTS, BATCHES, ROWS = 4, 12, 100_000
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
+
+PARTS, BATCHES, ROWS = 4, 6, 100_000
 WAITS = 2
 """The part that waits: its executor has finished another before."""
-PATIENCE = 60
+FILES, BATCHES_IN_FILE = 2, GATHERED // ROWS + 2
+"""So large that a worker begins to feed sketches while the file is open."""
+PATIENCE = 40
 EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
 def make_batch(part: int, batch: int) -> pa.RecordBatch:
     """Events of three sites; parts and batches follow each other in time."""
     rng = np.random.default_rng([part, batch])
-    begin = (part * BATCHES + batch) * ROWS
-    columns = (rng.integers(0, 3, ROWS), rng.zipf(1.3, ROWS) % 5000, np.arange(begin, begin + ROWS))
+    begin = (part * BATCHES_IN_FILE + batch) * ROWS
+    columns = (rng.integers(0, 3, ROWS), rng.integers(0, 70, ROWS) ** 2, np.arange(begin, begin + ROWS))
     return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=["site", "item", "tick"])
 
 
@@ -151,13 +158,13 @@ def begun(notes: Path) -> list[int]:
 def kill_in_files(spark: Any, config: ecm.SketchConfig, folder: Path, pool: ThreadPoolExecutor) -> dict[str, Any]:
     log = folder / "log"
     log.mkdir()
-    for part in range(PARTS):
-        table = pa.Table.from_batches([make_batch(part, batch) for batch in range(BATCHES)])
+    for part in range(FILES):
+        table = pa.Table.from_batches([make_batch(part, batch) for batch in range(BATCHES_IN_FILE)])
         pq.write_table(table, log / f"part-{part}.parquet")
 
     def build() -> dict[str, str]:
         columns = ("item", "tick", "site")
-        return sketches(ecm_spark.build_sketches_from_files(spark, str(log), config, *columns, tasks=PARTS))
+        return sketches(ecm_spark.build_sketches_from_files(spark, str(log), config, *columns, tasks=FILES))
 
     tracker = spark.sparkContext.statusTracker()
     undisturbed = build()
@@ -169,17 +176,10 @@ def kill_in_files(spark: Any, config: ecm.SketchConfig, folder: Path, pool: Thre
     return {"undisturbed": undisturbed, "killed": killed, "lost tasks": lost}
 
 
-def run(folder: str, config: dict[str, Any]) -> dict[str, Any]:
-    spark = start_cluster()
-    settings = ecm.SketchConfig(**config)
+def run(spark: Any, folder: str) -> dict[str, Any]:
+    config = ecm.SketchConfig(epsilon=0.05, delta=0.05, window=10**7)
     with ThreadPoolExecutor(1) as pool:
-        found = {
-            "frame": kill_in_frame(spark, settings, Path(folder), pool),
-            "files": kill_in_files(spark, settings, Path(folder), pool),
+        return {
+            "killed in a frame": kill_in_frame(spark, config, Path(folder), pool),
+            "killed in files": kill_in_files(spark, config, Path(folder), pool),
         }
-    spark.stop()
-    return found
-
-
-if __name__ == "__main__":
-    main(run)
