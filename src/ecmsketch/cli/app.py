@@ -11,6 +11,7 @@ from ecmsketch.cli.merge import merge
 from ecmsketch.cli.plan import plan
 from ecmsketch.cli.quantile import quantile
 from ecmsketch.cli.query import query
+from ecmsketch.cli.stream import stream
 from ecmsketch.cli.top import top
 
 app = typer.Typer(
@@ -24,5 +25,5 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.add_typer(generate, name="generate")
-for command in (build, merge, query, top, quantile, inspect):
+for command in (build, stream, merge, query, top, quantile, inspect):
     app.command()(command)

@@ -27,6 +27,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 Last = Annotated[
     str | None, typer.Option(help="Only the newest so much: 300 (ticks), 5m, 1h, 7d. Default: the window.")
 ]
+Follow = Annotated[bool, typer.Option("--follow", help="Ask again every --seconds, until interrupted.")]
+Seconds = Annotated[float, typer.Option(help="Between questions, with --follow.", min=0.1)]
 Site = Annotated[str | None, typer.Option(help="One site only. Default: all, merged.")]
 Master = Annotated[str | None, typer.Option(help="Spark master. Default: this machine, all cores.")]
 Epsilon = Annotated[float, typer.Option(help="How wrong a count may be, as a share of all arrivals in the range.")]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,18 +17,40 @@ def show(rows: Sequence[dict[str, Any]], as_json: bool, title: str = "", note: s
         print(json.dumps(list(rows), indent=2, default=_plain))
         return
     from rich.console import Console
-    from rich.table import Table
 
     console = Console()
+    console.print(_table(rows, title))
+    if note:
+        console.print(note, style="dim")
+
+
+def follow(ask: Callable[[], tuple[Sequence[dict[str, Any]], str]], as_json: bool, seconds: float) -> None:
+    """Ask again and again, and show the newest answer in the same place, until interrupted; as JSON, a line each."""
+    if as_json:
+        while True:
+            print(json.dumps(list(ask()[0]), default=_plain), flush=True)
+            time.sleep(seconds)
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(refresh_per_second=4) as live:
+        while True:
+            rows, note = ask()
+            live.update(Group(_table(rows, ""), Text(f"{note}, {time.strftime('%H:%M:%S')}", style="dim")))
+            time.sleep(seconds)
+
+
+def _table(rows: Sequence[dict[str, Any]], title: str) -> Any:
+    from rich.table import Table
+
     table = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name in rows[0] if rows else []:
         numbers = all(isinstance(row[name], int | float) for row in rows)
         table.add_column(name.replace("_", " "), justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(_text(value) for value in row.values()))
-    console.print(table)
-    if note:
-        console.print(note, style="dim")
+    return table
 
 
 def show_one(facts: dict[str, Any], as_json: bool) -> None:

@@ -4,6 +4,7 @@ from ecmsketch.spark.batch import build_sketches
 from ecmsketch.spark.files import build_sketches_from_files
 from ecmsketch.spark.functions import register_functions
 from ecmsketch.spark.generating import LABEL, generated_events, write_generated
+from ecmsketch.spark.listening import ProgressListener, observed
 from ecmsketch.spark.merging import MergeLevel, merge_sketches
 from ecmsketch.spark.sources import register_sources
 from ecmsketch.spark.streaming import stream_sketches, use_rocksdb, write_to_store
@@ -11,10 +12,12 @@ from ecmsketch.spark.streaming import stream_sketches, use_rocksdb, write_to_sto
 __all__ = [
     "LABEL",
     "MergeLevel",
+    "ProgressListener",
     "build_sketches",
     "build_sketches_from_files",
     "generated_events",
     "merge_sketches",
+    "observed",
     "register_functions",
     "register_sources",
     "stream_sketches",

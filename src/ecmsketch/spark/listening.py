@@ -1,0 +1,59 @@
+"""How a running query does, in one line per trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)  # fmt: skip
+
+_METRICS = "ecmsketch"
+
+
+def observed(sketches: DataFrame) -> DataFrame:
+    """The same sketches, with what a `ProgressListener` reports of them."""
+    return sketches.observe(
+        _METRICS,
+        F.count(F.lit(1)).alias("sites"),
+        *(F.sum(name).alias(name) for name in ("late_counted", "late_dropped", "rejected")),
+        F.sum(F.length("sketch")).alias("bytes"),
+    )
+
+
+class ProgressListener(StreamingQueryListener):
+    """Says, for every trigger: rows, rate, how far behind the newest event is, what was late and rejected so far."""
+
+    def __init__(self, say: Callable[[str], Any]) -> None:
+        self._say = say
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        """Nothing to say."""
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Nothing to say."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """Nothing to say."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """One line."""
+        progress = event.progress
+        found = progress.observedMetrics.get(_METRICS)
+        counts = found.asDict() if found is not None else {}
+        newest = progress.eventTime.get("watermark", "")
+        moment = f", newest {datetime.fromisoformat(newest):%Y-%m-%d %H:%M:%S}" if newest > "1971" else ""
+        rate = f"{progress.processedRowsPerSecond or 0:,.0f} a second"
+        self._say(
+            f"trigger {progress.batchId}: {progress.numInputRows:,} rows, {rate}{moment}; {counts.get('sites') or 0} sites changed, {counts.get('bytes') or 0:,} bytes; "
+            f"late: {counts.get('late_counted') or 0:,} counted, {counts.get('late_dropped') or 0:,} dropped; "
+            f"rejected: {counts.get('rejected') or 0:,}"
+        )
