@@ -1,6 +1,7 @@
 """Sketches on Spark: built, merged, asked in SQL. Needs `pip install 'ecmsketch[spark]'`."""
 
 from ecmsketch.spark.batch import build_sketches
+from ecmsketch.spark.failures import spark_errors
 from ecmsketch.spark.files import build_sketches_from_files
 from ecmsketch.spark.functions import register_functions
 from ecmsketch.spark.generating import LABEL, generated_events, write_generated
@@ -20,6 +21,7 @@ __all__ = [
     "observed",
     "register_functions",
     "register_sources",
+    "spark_errors",
     "stream_sketches",
     "use_rocksdb",
     "write_generated",

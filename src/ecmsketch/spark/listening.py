@@ -52,8 +52,10 @@ class ProgressListener(StreamingQueryListener):
         newest = progress.eventTime.get("watermark", "")
         moment = f", newest {datetime.fromisoformat(newest):%Y-%m-%d %H:%M:%S}" if newest > "1971" else ""
         rate = f"{progress.processedRowsPerSecond or 0:,.0f} a second"
-        self._say(
-            f"trigger {progress.batchId}: {progress.numInputRows:,} rows, {rate}{moment}; {counts.get('sites') or 0} sites changed, {counts.get('bytes') or 0:,} bytes; "
-            f"late: {counts.get('late_counted') or 0:,} counted, {counts.get('late_dropped') or 0:,} dropped; "
-            f"rejected: {counts.get('rejected') or 0:,}"
-        )
+        say = [
+            f"trigger {progress.batchId}: {progress.numInputRows:,} rows, {rate}{moment}",
+            f"{counts.get('sites') or 0} sites changed, {counts.get('bytes') or 0:,} bytes",
+            f"late: {counts.get('late_counted') or 0:,} counted, {counts.get('late_dropped') or 0:,} dropped",
+            f"rejected: {counts.get('rejected') or 0:,}",
+        ]
+        self._say("; ".join(say))

@@ -31,4 +31,5 @@ def run(log: str, store: str, checkpoint: str, config: dict[str, Any]) -> dict[s
     return {"batches": [progress["batchId"] for progress in query.recentProgress]}
 
 
-main(run)
+if __name__ == "__main__":
+    main(run)
