@@ -11,7 +11,7 @@ import numpy as np
 
 import ecmsketch
 
-ALL = ("startup", "speed", "counters", "prefix", "heavy_hitters", "memory", "accuracy", "spark")
+ALL = ("startup", "speed", "counters", "prefix", "heavy_hitters", "memory", "accuracy", "spark", "streaming")
 
 
 def main(names: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -152,3 +153,20 @@ def test_a_day_from_end_to_end(tmp_path):
     done = run("build", tmp_path / "log", "--store", tmp_path / "s2", "--item", "nope", "--tick", "timestamp", code=1)
     assert "there is no column 'nope'" in done.stderr
     assert not (tmp_path / "s2").exists()
+    live = ("--store", tmp_path / "live", "--checkpoint", tmp_path / "state", *columns, "--epsilon", "0.05", "--once")
+    done = run("stream", tmp_path / "log", *live, "--heavy-hitters", "--json")
+    assert json.loads(done.stdout)["triggers"] >= 1
+    assert "40,000 rows" in done.stderr
+    assert "rejected: 0" in done.stderr
+    streamed = json.loads(run("top", tmp_path / "live", "-k", "1", "--json").stdout)
+    assert streamed[0]["item"] == rows[0]["item"]
+
+
+def test_following_a_store_until_interrupted(store):
+    command = [*COMMAND, "top", str(store / "store"), "-k", "1", "--follow", "--seconds", "0.2", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as following:
+        lines = [json.loads(following.stdout.readline()) for _ in range(3)]
+        following.send_signal(signal.SIGINT)
+        assert following.wait(30) == 130
+    assert lines[0] == lines[2]
+    assert lines[0][0]["item"] == ecm.merge(latest(store).values()).top(1)[0].item

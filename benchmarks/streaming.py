@@ -1,0 +1,153 @@
+"""Live sketches of 33 sites against a JVM count per site: the same files, one session; and whether anything grows.
+
+Files hold two minutes of a generated day each, one per trigger. Rates leave the first two triggers out, in which
+workers start. The checkpoint's size is that after each trigger.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import ecmsketch as ecm
+from benchmarks.table import Row, show
+
+FILES, ROWS = 24, 1_000_000
+
+
+def run() -> None:
+    """All of it."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    from ecmsketch import spark as ecm_spark
+
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.memory", "4g")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    ecm_spark.use_rocksdb(spark)
+    folder = Path(tempfile.mkdtemp(prefix="ecmsketch-bench-"))
+    try:
+        _write(folder / "log")
+        count = _count(spark, folder)
+        named = _soak(spark, folder, "named", heavy_hitters=True)
+        plain = _soak(spark, folder, "plain", heavy_hitters=False)
+        _show(count, plain, named)
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(folder: Path) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ecmsketch.worldcup98 import SERVERS
+
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    for i in range(FILES):
+        ticks = np.sort(rng.integers(120 * i, 120 * (i + 1), ROWS)) + 900_000_000
+        objects = rng.zipf(1.3, ROWS) % 90_000
+        servers = rng.choice(np.array(SERVERS), ROWS)
+        path = folder / f"{i:03d}.parquet"
+        pq.write_table(pa.table({"object": objects, "timestamp": ticks, "server": servers}), path)
+        os.utime(path, (1_000_000 + i, 1_000_000 + i))  # Spark reads files by their age
+
+
+def _source(spark: Any, folder: Path) -> Any:
+    schema = "object bigint, timestamp bigint, server bigint"
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "log"))
+
+
+def _rate(query: Any) -> float:
+    """Rows per second of whole triggers, without the first two and those without rows."""
+    done = [progress for progress in query.recentProgress if progress["numInputRows"]][2:]
+    seconds = sum(progress["durationMs"]["triggerExecution"] for progress in done) / 1000
+    return sum(progress["numInputRows"] for progress in done) / seconds
+
+
+def _count(spark: Any, folder: Path) -> float:
+    counts = _source(spark, folder).groupBy("server").count()
+    writer = counts.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(folder / "count")).start()
+    query.awaitTermination()
+    return _rate(query)
+
+
+class _Soak:
+    def __init__(self) -> None:
+        self.rate = 0.0
+        self.checkpoint: list[int] = []
+        self.state: list[int] = []
+        self.memory: list[int] = []
+
+
+def _soak(spark: Any, folder: Path, name: str, heavy_hitters: bool) -> _Soak:
+    from ecmsketch import spark as ecm_spark
+
+    config = ecm.SketchConfig(
+        epsilon=0.1, delta=0.1, window=1200, unit="s", late="side", lateness=60, heavy_hitters=heavy_hitters
+    )
+    soak = _Soak()
+    sketches = ecm_spark.stream_sketches(_source(spark, folder), config, "object", "timestamp", "server")
+    checkpoint = folder / name
+    query = ecm_spark.write_to_store(sketches, str(folder / f"{name}-store"), str(checkpoint), name)
+    query = query.trigger(availableNow=True).start()
+    seen = -1
+    while query.isActive:
+        progress = query.lastProgress
+        if progress is not None and progress["batchId"] != seen:
+            seen = progress["batchId"]
+            soak.checkpoint.append(_size(checkpoint))
+            soak.memory.append(_resident())
+            soak.state += [state["memoryUsedBytes"] for state in progress["stateOperators"]]
+        time.sleep(0.2)
+    query.awaitTermination()
+    soak.rate = _rate(query)
+    return soak
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _resident() -> int:
+    """Of this process's Python workers."""
+    total = 0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            text = status.read_text()
+            command = (status.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"pyspark" in command and b"daemon" in command and "VmRSS:" in text:
+            total += 1024 * int(text.split("VmRSS:")[1].split()[0])
+    return total
+
+
+def _show(count: float, plain: _Soak, named: _Soak) -> None:
+    rows = [Row("groupBy(server).count() in the JVM", f"{count / 1e6:.2f} M rows/s")]
+    for title, soak in (("stream_sketches", plain), ("stream_sketches, heavy_hitters=True", named)):
+        ratio = soak.rate / count
+        value = f"{soak.rate / 1e6:.2f} M rows/s, {ratio:.2f} x that"
+        met = soak.rate >= 1e6 and ratio >= 0.4 if soak is plain else None
+        rows.append(Row(title, value, "at least 1 M/s and 0.4 x" if soak is plain else "", met))
+        half = soak.checkpoint[len(soak.checkpoint) // 2 :]
+        rows.append(Row("  checkpoint, second half of the triggers", f"{min(half):,} to {max(half):,} bytes"))
+        memory = soak.memory[len(soak.memory) // 2 :]
+        rows.append(Row("  memory of the workers, second half", f"{min(memory):,} to {max(memory):,} bytes"))
+    minutes = 2 * FILES
+    show(f"Streaming, local[2], 33 sites, {minutes} minutes of generated events, {FILES} triggers, epsilon 0.1", rows)
