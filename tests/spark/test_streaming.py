@@ -71,7 +71,7 @@ def test_events_in_order_give_the_very_sketch_of_one_process(
 ):
     epsilon = 0.2 if counter == "rw" else 0.05
     config = make_config(counter=counter, epsilon=epsilon, unit="s", late="side", heavy_hitters=heavy_hitters)
-    write(tmp_path / "log", stream, pieces(60_000, 4, seed=1))
+    write(tmp_path / "log", stream, pieces(60_000, 2, seed=1))
     live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint", item=item, weight="weight")
     found = SketchStore(tmp_path / "store").latest()
     assert sorted(found) == list(SITES)
@@ -82,8 +82,8 @@ def test_events_in_order_give_the_very_sketch_of_one_process(
 def test_files_and_triggers_do_not_matter(live, stream, one_process, make_config, tmp_path):
     """Several files a trigger, and a query that is stopped and started again with its checkpoint."""
     config = make_config(unit="s", late="side")
-    cuts = pieces(60_000, 6, seed=2)
-    write(tmp_path / "log", stream, cuts[:3])
+    cuts = pieces(60_000, 4, seed=2)
+    write(tmp_path / "log", stream, cuts[:2])
     live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint", files=2)
     write(tmp_path / "log", stream, cuts)
     live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint", files=2)
@@ -100,7 +100,7 @@ def test_late_events_are_counted_in_their_place_or_as_dropped(live, stream, make
     rng = np.random.default_rng(3)
     order = np.argsort(stream["tick"] + rng.integers(0, 2000, 60_000), kind="stable")
     shuffled = {name: column[order] for name, column in stream.items()}
-    write(tmp_path / "log", shuffled, pieces(60_000, 4, seed=4))
+    write(tmp_path / "log", shuffled, pieces(60_000, 3, seed=4))
     live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint")
     found = SketchStore(tmp_path / "store").latest()
     assert sum(sketch.late_counted for sketch in found.values()) > 100
