@@ -95,7 +95,7 @@ def named():
     sketch = ecm.EcmSketch(_config(late="side", heavy_hitters=True))
     numbers = np.arange(4000)
     sketch.update_many([("host", int(n)) if n % 2 else f"/page/{n % 60}" for n in numbers % 300], numbers // 5)
-    sketch.update_many([b"late", -7, "late"], [700, 700, 750])
+    sketch.update_many([b"bytes", -7, "late"], [700, 700, 750])
     return sketch
 
 

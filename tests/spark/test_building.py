@@ -85,7 +85,7 @@ def test_prefix_sketches(in_order, stream, make_config):
     assert rows[0]["reasons"] == {"item outside the domain": int((stream["number"] >= 32).sum())}
 
 
-@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s", "m", "h", "D"])
+@pytest.mark.parametrize("unit", ["ns", "ms", "D"])
 def test_moments_become_ticks_whatever_the_time_zone(spark, unit):
     moments = [
         datetime(1969, 12, 31, 23, 59, 59, 999_999),

@@ -64,7 +64,12 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize(
-    ("counter", "item", "heavy_hitters"), [("eh", "page", True), ("dw", "number", False), ("rw", "page", False)]
+    ("counter", "item", "heavy_hitters"),
+    [
+        ("eh", "page", True),
+        pytest.param("dw", "number", False, marks=pytest.mark.slow),
+        pytest.param("rw", "page", False, marks=pytest.mark.slow),
+    ],
 )
 def test_events_in_order_give_the_very_sketch_of_one_process(
     live, stream, one_process, make_config, tmp_path, counter, item, heavy_hitters
