@@ -112,6 +112,7 @@ def crash(recorded, folder, undisturbed, points, seed):
         assert found[site].serialize() == expected.serialize()
 
 
+@pytest.mark.slow
 def test_killed_and_started_again(recorded, undisturbed, tmp_path):
     crash(recorded, tmp_path, undisturbed, points=1, seed=1)
 
