@@ -62,6 +62,9 @@ def stream(
         from ecmsketch import spark as ecm_spark
 
         ecm_spark.use_rocksdb(spark)
+        spark.conf.set(
+            "spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism
+        )  # 200 state stores are slow
         ecm_spark.register_sources(spark)
         if watch:
             events = spark.readStream.schema(spark.read.parquet(path).schema).parquet(path)
