@@ -37,6 +37,8 @@ RECORD = np.dtype(
 )
 """One request as the files have it: no header before it, no padding inside. `status` also holds the HTTP version."""
 
+FIELDS = ("timestamp", "client", "object", "size", "method", "status", "type", "server")
+"""The columns of tables that Spark makes of the log, all of integers; `status` without the HTTP version."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "other")
 STATUSES = (100, 101, *range(200, 207), *range(300, 306), *range(400, 416), *range(500, 506), -1)
 """HTTP codes by the low six bits of `status`; -1 is any other."""

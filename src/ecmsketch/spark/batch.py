@@ -14,12 +14,10 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.loading import load
 from ecmsketch.prefix_config import PrefixConfig
-from ecmsketch.spark.columns import choose, tick_column
+from ecmsketch.spark.columns import choose
 from ecmsketch.spark.partials import Events, Partial, Recipe, sketch_batches
 from ecmsketch.ticks import Tick, to_tick
 from ecmsketch.uniting import unite
-
-__all__ = ["build_sketches", "tick_column"]
 
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _DEFAULT_ROWS, _FAST_ROWS = "10000", "100000"
@@ -56,7 +54,7 @@ def build_sketches(
     ready = chosen.events
     if sort:
         ready = ready.repartitionByRange("tick").sortWithinPartitions("tick")
-    read = _reader(chosen.items, chosen.has_site, chosen.has_weight)
+    read = reader_of(chosen.items, chosen.has_site, chosen.has_weight)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -155,7 +153,7 @@ def _unite_bytes(pieces: list[bytes]) -> bytes | None:
     return unite([load(piece) for piece in pieces]).serialize()
 
 
-def _reader(items: list[str], has_site: bool, has_weight: bool) -> Callable[[Any], Events]:
+def reader_of(items: list[str], has_site: bool, has_weight: bool) -> Callable[[Any], Events]:
     """Events from a batch of the chosen columns."""
 
     def read(batch: Any) -> Events:

@@ -36,7 +36,6 @@ SPLIT_BYTES = 2**27
 """A split has about as many; a task has one or more splits that follow each other."""
 _BATCH_ROWS = 2**18
 _BLOCK_BYTES = 2**24
-_WORLDCUP = ("timestamp", "client", "object", "size", "method", "status", "type", "server")
 
 
 class Split(NamedTuple):
@@ -224,7 +223,7 @@ def _is_gzip(path: str) -> bool:
 def _columns_of(split: Split) -> dict[str, Any]:
     """Names and types of the columns of a file."""
     if split.format == "worldcup98":
-        return dict.fromkeys(_WORLDCUP, pa.int64())
+        return dict.fromkeys(worldcup98.FIELDS, pa.int64())
     filesystem, inside = open_filesystem(split.path)
     with filesystem.open_input_file(inside) as file:
         if split.format == "parquet":

@@ -18,15 +18,12 @@ from ecmsketch.spark.files import open_filesystem
 LABEL = "_GENERATED.json"
 """Beside the data, in a file that Spark leaves out: what it is, so that nobody takes it for real."""
 FORMATS = ("parquet", "worldcup98")
-_COLUMNS = {
-    True: ("timestamp", "client", "object", "size", "method", "status", "type", "server"),
-    False: ("timestamp", "site", "device"),
-}
+_SNMP_COLUMNS = ("timestamp", "site", "device")
 
 
 def generated_events(spark: SparkSession, log: SlicedLog, tasks: int | None = None) -> DataFrame:
     """A generated log as a DataFrame of bigint columns; partitions follow each other in time."""
-    names = _COLUMNS[isinstance(log, WorldCupLog)]
+    names = worldcup98.FIELDS if isinstance(log, WorldCupLog) else _SNMP_COLUMNS
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

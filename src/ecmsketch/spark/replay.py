@@ -26,7 +26,6 @@ from ecmsketch import worldcup98
 from ecmsketch.errors import InputError
 from ecmsketch.spark.files import Split, find_splits, open_filesystem, open_stream
 
-_WORLDCUP = ("timestamp", "client", "object", "size", "method", "status", "type", "server")
 _BATCH_ROWS = 2**17
 
 
@@ -42,7 +41,7 @@ class ReplaySource(DataSource):
         """That of the files."""
         split = find_splits(_path(self.options), self.options.get("format"))[0]
         if split.format == "worldcup98":
-            return ", ".join(f"{name} bigint" for name in _WORLDCUP)
+            return ", ".join(f"{name} bigint" for name in worldcup98.FIELDS)
         if split.format != "parquet":
             raise InputError(f"replay: expected Parquet or worldcup98 files, got {split.format}")
         filesystem, inside = open_filesystem(split.path)

@@ -19,8 +19,6 @@ from ecmsketch.errors import InputError
 from ecmsketch.spark.files import find_splits, open_stream
 from ecmsketch.spark.replay import ReplaySource
 
-_COLUMNS = ("timestamp", "client", "object", "size", "method", "status", "type", "server")
-
 
 class _File(InputPartition):
     def __init__(self, path: str) -> None:
@@ -37,7 +35,7 @@ class WorldCup98Source(DataSource):
 
     def schema(self) -> str:
         """One column for every field of a record."""
-        return ", ".join(f"{name} bigint" for name in _COLUMNS)
+        return ", ".join(f"{name} bigint" for name in worldcup98.FIELDS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For batch reading."""
@@ -62,8 +60,8 @@ class _Reader(DataSourceReader):
         """A file's records, in bounded memory."""
         with open_stream(partition.value) as stream:
             for records in worldcup98.read_batches(stream):
-                columns = worldcup98.to_columns(records)
-                batch = pa.RecordBatch.from_arrays([pa.array(columns[name]) for name in _COLUMNS], names=_COLUMNS)
+                columns, names = worldcup98.to_columns(records), list(worldcup98.FIELDS)
+                batch = pa.RecordBatch.from_arrays([pa.array(columns[name]) for name in names], names=names)
                 yield self._wanted(batch)
 
     def _wanted(self, batch: Any) -> Any:

@@ -22,9 +22,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.loading import Sketch, load
-from ecmsketch.spark.batch import make_recipe, use_large_batches
+from ecmsketch.spark.batch import make_recipe, reader_of, use_large_batches
 from ecmsketch.spark.columns import choose
-from ecmsketch.spark.partials import Events, PartialSketches, Recipe, Rows
+from ecmsketch.spark.partials import PartialSketches, Recipe, Rows
 from ecmsketch.ticks import TICKS_PER_DAY, Tick
 
 _AHEAD_DAYS = 36_500
@@ -110,15 +110,7 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str) 
 
 def _packer(items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, text: bool) -> Any:
     """Rows of one site as one row of bytes, per batch: what can be counted as Arrow, the rest by reason."""
-
-    def read(batch: Any) -> Events:
-        columns = {name: batch.column(name) for name in items}
-        return Events(
-            columns[items[0]] if len(items) == 1 else columns,
-            batch.column("tick"),
-            batch.column("site") if has_site else None,
-            batch.column("weight") if has_weight else None,
-        )
+    read = reader_of(items, has_site, has_weight)
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -243,6 +235,3 @@ class _SiteProcessor(StatefulProcessor):
             rejected=sum(reasons.values()),
             reasons=reasons,
         )
-
-
-__all__ = ["stream_sketches", "use_rocksdb", "write_to_store"]
