@@ -11,7 +11,9 @@ import numpy as np
 
 import ecmsketch
 
-ALL = ("startup", "speed", "counters", "prefix", "heavy_hitters", "memory", "accuracy", "spark", "streaming")
+ALL = (
+    "startup", "speed", "counters", "prefix", "heavy_hitters", "memory", "accuracy", "spark", "streaming", "monitoring",
+)  # fmt: skip
 
 
 def main(names: list[str]) -> None:

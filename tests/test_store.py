@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
+from ecmsketch import delta
 from ecmsketch import store as store_module
 from ecmsketch.errors import MergeError, StoreError
 from ecmsketch.store import SCHEMA, SketchRow, SketchStore
@@ -300,10 +301,10 @@ class TestOnce:
             return write
 
         for after in (False, True):
-            monkeypatch.setattr(store_module, "write_deltalake", crash(after))
+            monkeypatch.setattr(delta, "write_deltalake", crash(after))
             with pytest.raises(PowerCut):
                 store.append_once([SketchRow("x", piece(10, 19))], "job", 1)
-            monkeypatch.setattr(store_module, "write_deltalake", real)
+            monkeypatch.setattr(delta, "write_deltalake", real)
             assert len(store.history("x")) == (2 if after else 1)
         assert not store.append_once([SketchRow("x", piece(10, 19))], "job", 1)
         assert store.append_once([SketchRow("x", piece(20, 29))], "job", 2)
@@ -315,11 +316,11 @@ class TestOnce:
         rival = SketchStore(store.path)
 
         def overtaken(*args, **options):
-            monkeypatch.setattr(store_module, "write_deltalake", real)
+            monkeypatch.setattr(delta, "write_deltalake", real)
             assert rival.append_once([SketchRow("x", piece(10, 19))], "job", 1)
             real(*args, **options)
 
-        monkeypatch.setattr(store_module, "write_deltalake", overtaken)
+        monkeypatch.setattr(delta, "write_deltalake", overtaken)
         assert not store.append_once([SketchRow("x", piece(10, 19))], "job", 1)
         assert [row.batch for row in store.history("x")] == [None, 1]
 
@@ -394,11 +395,11 @@ class TestCompacting:
         rival = SketchStore(store.path)
 
         def overtaken(table, *args, **options):
-            monkeypatch.setattr(store_module, "write_deltalake", real)
+            monkeypatch.setattr(delta, "write_deltalake", real)
             rival.append([SketchRow("x", piece(1000, 1099, seed=1), 50), SketchRow("new", piece(0, 9))])
             real(table, *args, **options)
 
-        monkeypatch.setattr(store_module, "write_deltalake", overtaken)
+        monkeypatch.setattr(delta, "write_deltalake", overtaken)
         store.compact(span=WINDOW)
         assert sorted(row.first_tick for row in store.history("x")) == [0, 1000]
         assert store.latest()["x"].now == 1099
@@ -410,11 +411,11 @@ class TestCompacting:
         before = store.latest()["x"]
 
         def overtaken(*args, **options):
-            monkeypatch.setattr(store_module, "write_deltalake", real)
+            monkeypatch.setattr(delta, "write_deltalake", real)
             rival.compact(span=WINDOW)
             real(*args, **options)
 
-        monkeypatch.setattr(store_module, "write_deltalake", overtaken)
+        monkeypatch.setattr(delta, "write_deltalake", overtaken)
         assert store.compact(span=WINDOW).rows_before == 1
         assert store.latest()["x"] == before
 
@@ -422,8 +423,8 @@ class TestCompacting:
         def never(*args, **options):
             raise CommitFailedError("someone was faster")
 
-        monkeypatch.setattr(store_module, "write_deltalake", never)
-        monkeypatch.setattr(store_module, "_ATTEMPTS", 3)
+        monkeypatch.setattr(delta, "write_deltalake", never)
+        monkeypatch.setattr(delta, "_ATTEMPTS", 3)
         with pytest.raises(StoreError, match=r"3 attempts.*someone was faster"):
             store.compact()
 
@@ -529,7 +530,7 @@ class TestWhatIsRefused:
             for ask in (SketchStore.latest, SketchStore.sites, SketchStore.compact, SketchStore.vacuum):
                 with pytest.raises(StoreError):
                     ask(SketchStore(path))
-        with pytest.raises(StoreError, match=r"expected a store of sketches, got no Delta table.*create=True"):
+        with pytest.raises(StoreError, match=r"expected a store of sketches, got no Delta table.*append to it first"):
             store.latest()
         with pytest.raises(StoreError, match="file"):
             SketchStore(tmp_path / "file", create=True)

@@ -7,17 +7,14 @@ that is read. Earlier means by `written`, the writer's clock; rows of one commit
 
 from __future__ import annotations
 
-import secrets
-import time
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import EcmError, FormatError, StoreError
@@ -28,20 +25,11 @@ from ecmsketch.uniting import Extent, clusters, unite
 try:
     import pyarrow as pa
     import pyarrow.compute as pc
-    from deltalake import (
-        ColumnProperties,
-        CommitProperties,
-        DeltaTable,
-        Schema,
-        Transaction,
-        WriterProperties,
-        write_deltalake,
-    )
-    from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+    from deltalake import ColumnProperties, DeltaTable, WriterProperties
+
+    from ecmsketch.delta import DeltaFolder, check_writer, named
 except ImportError as error:
     raise ImportError("ecmsketch.store needs deltalake and pyarrow; pip install 'ecmsketch[store]'") from error
-
-Done = TypeVar("Done")
 
 SCHEMA = pa.schema(
     [
@@ -64,7 +52,6 @@ KEEP_HOURS = 168
 
 _FACTS = [name for name in SCHEMA.names if name != "sketch"]
 _NEEDED = ("site", "kind", "part", "bytes", "written")
-_ATTEMPTS = 20
 _CHUNK = 2**26
 """Bytes of sketches decoded at a time."""
 # Few rows a group, so that one site is read without the others; a sketch's bytes neither repeat nor have an order.
@@ -148,9 +135,9 @@ class SketchStore:
         `create=True` does so now.
         """
         self.path = str(path)
-        self.storage_options = storage_options
+        self._folder = DeltaFolder(self.path, SCHEMA, "sketches", storage_options, _LAYOUT)
         if create:
-            self._open(create=True)
+            self._folder.open(create=True)
 
     def append(self, rows: Iterable[SketchRow]) -> None:
         """Write rows in one commit, all or none.
@@ -159,7 +146,7 @@ class SketchStore:
         """
         data = _to_write(rows)
         if len(data):
-            self._commit(lambda table: _write(table, data, "append"), create=True)
+            self._folder.commit(lambda table: self._folder.write(table, data, "append"), create=True)
 
     def append_once(self, rows: Iterable[SketchRow], writer: str, batch: int) -> bool:
         """Write rows unless `writer` has written this batch or a later one; returns whether they were written.
@@ -167,21 +154,8 @@ class SketchStore:
         The batch is noted in the commit of the rows, so neither is ever there without the other, also if two try at
         once or one is killed.
         """
-        if not isinstance(writer, str) or not writer:
-            raise StoreError(f"writer: expected a name, got {writer!r}")
-        number = _count(batch)
-        if number is None:
-            raise StoreError(f"batch: expected a number from 0 to 2**63 - 1, got {batch!r}")
-        data = _to_write(rows, writer, number)
-
-        def attempt(table: DeltaTable) -> bool:
-            done = table.transaction_version(writer)
-            if done is not None and done >= number:
-                return False
-            _write(table, data, "append", Transaction(writer, number))
-            return True
-
-        return self._commit(attempt, create=True)
+        writer, batch = check_writer(writer, batch)
+        return self._folder.append_once(_to_write(rows, writer, batch), writer, batch)
 
     def sites(self) -> list[str]:
         """The names of all sites, in order."""
@@ -224,7 +198,7 @@ class SketchStore:
         other half can still be `read`, wherever it ends. One commit; rows appended meanwhile stay. Holds the bytes of
         all live rows in memory.
         """
-        return self._commit(lambda table: _compact(_Rows(table), before_tick, span))
+        return self._folder.commit(lambda table: _compact(self._folder, _Rows(table), before_tick, span))
 
     def vacuum(self, keep_hours: int = KEEP_HOURS, force: bool = False) -> list[str]:
         """Delete files that hold no rows any more, and those of writers that died; returns their names.
@@ -236,61 +210,15 @@ class SketchStore:
                 f"keep_hours: expected {KEEP_HOURS} or more, got {keep_hours}: someone may still be reading the files; "
                 "force=True if nobody is"
             )
-        with _named(self.path):
-            return self._open().vacuum(keep_hours, dry_run=False, enforce_retention_duration=False, full=True)
+        with named(self.path):
+            return self._folder.open().vacuum(keep_hours, dry_run=False, enforce_retention_duration=False, full=True)
 
     def _rows(self, site: str | None = None) -> _Rows:
-        with _named(self.path):
-            rows = _Rows(self._open(), site)
+        with named(self.path):
+            rows = _Rows(self._folder.open(), site)
         if site is not None and not rows.all:
             raise StoreError(f"site: expected one that is in {self.path}, got {site!r}; sites() lists them")
         return rows
-
-    def _open(self, create: bool = False) -> DeltaTable:
-        with _named(self.path):
-            try:
-                table = DeltaTable(self.path, storage_options=self.storage_options)
-            except TableNotFoundError as error:
-                if not create:
-                    raise StoreError(
-                        f"{self.path}: expected a store of sketches, got no Delta table ({_first_line(error)}); "
-                        "append to it first, or use SketchStore(path, create=True)"
-                    ) from error
-                table = self._create()
-        found = {field.name: field.type for field in table.schema().fields}
-        expected = {field.name: field.type for field in Schema.from_arrow(SCHEMA).fields}
-        if found != expected:
-            wrong = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
-            raise StoreError(
-                f"{self.path}: expected a store of sketches, got another Delta table: its columns {', '.join(wrong)} "
-                "are not those of a store; give a path of its own"
-            )
-        return table
-
-    def _create(self) -> DeltaTable:
-        # Without retries: deltalake would write a second beginning on top of that of another writer.
-        once = CommitProperties(max_commit_retries=0)
-        try:
-            DeltaTable.create(self.path, SCHEMA, storage_options=self.storage_options, commit_properties=once)
-        except DeltaError as error:
-            if not DeltaTable.is_deltatable(self.path, self.storage_options):
-                raise StoreError(f"{self.path}: no store can be created here: {_first_line(error)}") from error
-        return DeltaTable(self.path, storage_options=self.storage_options)
-
-    def _commit(self, attempt: Callable[[DeltaTable], Done], create: bool = False) -> Done:
-        """Do something to the newest version, again if another writer was faster."""
-        for tried in range(_ATTEMPTS):
-            table = self._open(create)
-            try:
-                with _named(self.path):
-                    return attempt(table)
-            except CommitFailedError as error:
-                reason = _first_line(error)
-            time.sleep(0.005 * secrets.randbelow(2 ** min(tried + 1, 7)))
-        raise StoreError(
-            f"{self.path}: expected to commit in {_ATTEMPTS} attempts, but other writers were faster each time "
-            f"({reason}); try again with fewer of them"
-        )
 
 
 class _Rows:
@@ -303,7 +231,7 @@ class _Rows:
         wanted = None if site is None else pc.field("site") == site
         for file in table.to_pyarrow_dataset().get_fragments(wanted):
             self._files[file.path] = file
-            with _named(file.path):
+            with named(file.path):
                 facts = file.to_table(columns=_FACTS)
             facts = facts.append_column("number", pa.array(range(len(facts))))
             if site is not None:
@@ -332,7 +260,7 @@ class _Rows:
 
     def _load(self, path: str, rows: list[StoredRow]) -> Iterator[tuple[StoredRow, bytes]]:
         """Read the row groups that the rows are in, and no others."""
-        with _named(path):
+        with named(path):
             file = self._files[path]
             ends = list(accumulate(group.num_rows for group in file.row_groups))
             needed = defaultdict(list)
@@ -399,7 +327,7 @@ def _in_window(row: StoredRow, newest: StoredRow, config: SketchConfig) -> bool:
     return config.model == "count" or row.extent[1] > newest.extent[1] - config.window
 
 
-def _compact(rows: _Rows, before_tick: int | None, span: int | None) -> CompactReport:
+def _compact(folder: DeltaFolder, rows: _Rows, before_tick: int | None, span: int | None) -> CompactReport:
     records: list[dict[str, Any]] = []
     for chunk in _chunks(rows.live()):
         data = rows.load(row for given in chunk.values() for row in given)
@@ -407,7 +335,7 @@ def _compact(rows: _Rows, before_tick: int | None, span: int | None) -> CompactR
             config = _decode(given[0], data[given[0]]).config
             records += [_joined(run, data) for run in _runs(given, config, before_tick, span)]
     if len(records) < len(rows.all):  # the files of this version are replaced: what was appended since stays
-        _write(rows.table, pa.Table.from_pylist(records, SCHEMA), "overwrite")
+        folder.write(rows.table, pa.Table.from_pylist(records, SCHEMA), "overwrite")
     before, after = sum(row.bytes for row in rows.all), sum(record["bytes"] for record in records)
     return CompactReport(len(rows.all), len(records), before, after)
 
@@ -513,24 +441,3 @@ def _record(row: SketchRow, written: datetime, writer: str | None, batch: int | 
         "batch": batch,
         "written": written,
     }
-
-
-def _write(table: DeltaTable, data: Any, mode: Any, transaction: Transaction | None = None) -> None:
-    """Commit to a table as it was when opened: deltalake refuses what conflicts with later commits."""
-    noted = CommitProperties(app_transactions=None if transaction is None else [transaction])
-    write_deltalake(table, data, mode=mode, writer_properties=_LAYOUT, commit_properties=noted)
-
-
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    """What is wrong with a table or its files, as a StoreError; a conflict with another writer stays one."""
-    try:
-        yield
-    except CommitFailedError:
-        raise
-    except (DeltaError, OSError, pa.ArrowException) as error:
-        raise StoreError(f"{path}: it cannot be read or written: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

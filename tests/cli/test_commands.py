@@ -122,6 +122,7 @@ def test_what_is_wrong_is_said_and_the_exit_code_says_which_kind(store, tmp_path
         (("plan", "--window", "1.5h"), 2, "expected a length"),
         (("nonsense",), 2, "No such command"),
         (("build", tmp_path, "--store", tmp_path / "s"), 2, "Missing option"),
+        (("stream", tmp_path, "--store", tmp_path / "s", "--checkpoint", tmp_path / "c"), 2, "--rate"),
     ):
         done = run(*arguments, code=code)
         assert says in done.stderr, done.stderr
@@ -157,6 +158,21 @@ def test_a_day_from_end_to_end(tmp_path):
     assert "rejected: 0" in done.stderr
     streamed = json.loads(run("top", tmp_path / "live", "-k", "1", "--json").stdout)
     assert streamed[0]["item"] == rows[0]["item"]
+
+
+@pytest.mark.slow
+def test_a_generated_stream_until_interrupted(tmp_path):
+    places = ("--store", tmp_path / "live", "--checkpoint", tmp_path / "state")
+    command = [*COMMAND, "stream", "--rate", "1000", *map(str, places), "--window", "1h"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as job:
+        said = []
+        for line in job.stderr:
+            said.append(line)
+            if "trigger 2" in line:
+                job.send_signal(signal.SIGINT)
+        assert job.wait(60) == 0
+    assert "Traceback" not in "".join(said)
+    assert sum(sketch.total().value for sketch in SketchStore(tmp_path / "live").latest().values()) >= 1000
 
 
 def test_following_a_store_until_interrupted(store):

@@ -192,6 +192,7 @@ class TestAKilledExecutor:
         assert found["lost tasks"] >= 1
 
 
+@pytest.mark.slow  # a minute of starting Spark
 class TestConnect:
     def test_building(self, connect, one_process, check):
         assert connect["session"].startswith("pyspark.sql.connect")

@@ -26,31 +26,39 @@ SITES = ("athens", "berlin", "cairo")
 class Job:
     """The job in a process group of its own."""
 
-    def __init__(self, log, folder):
+    def __init__(self, log, folder, step):
+        self.offsets = Path(folder) / "checkpoint" / "offsets"
         places = {"log": str(log), "store": f"{folder}/store", "checkpoint": f"{folder}/checkpoint"}
         self.process = subprocess.Popen(
-            [sys.executable, str(JOB), json.dumps({**places, "config": CONFIG})],
+            [sys.executable, str(JOB), json.dumps({**places, "config": CONFIG, "step": step})],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 
-    def wait_until_started(self):
-        for line in self.process.stderr:
-            if line.startswith("STARTED"):
-                return
-        pytest.fail("the job ended before it had started")
+    def begun(self):
+        """How many triggers have begun, in all lives of the job."""
+        return sum(path.name.isdigit() for path in self.offsets.glob("*")) if self.offsets.exists() else 0
+
+    def wait_for(self, trigger):
+        """Until so many triggers have begun."""
+        until = time.monotonic() + 120
+        while self.begun() < trigger:
+            assert self.process.poll() is None, "the job ended before it could be killed"
+            assert time.monotonic() < until, "the job does not go on"
+            time.sleep(0.01)
 
     def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
 
-    def kill_a_worker(self):
-        """One of the Python processes that do the work: a child of Spark's Python daemon."""
+    def kill_a_worker(self, chance):
+        """One of the Python processes that do the work: a child of Spark's Python daemon. False if there is none."""
         group = subprocess.run(["ps", "-eo", "pid,ppid,pgid,args"], capture_output=True, text=True, check=True).stdout
         rows = [line.split(None, 3) for line in group.splitlines()[1:]]
         daemons = {row[0] for row in rows if "pyspark.daemon" in row[3] or "pyspark/daemon" in row[3]}
         workers = [row[0] for row in rows if row[1] in daemons and self._is_mine(row[0])]
         if workers:
-            os.kill(int(workers[0]), signal.SIGKILL)
+            os.kill(int(chance.choice(workers)), signal.SIGKILL)
         return bool(workers)
 
     def _is_mine(self, pid):
@@ -89,20 +97,24 @@ def undisturbed(stream):
     return sketches
 
 
-def crash(recorded, folder, undisturbed, points, seed):
-    """Kill the driver at random moments, at times a worker first; in the end the store is as if nothing had been."""
+def crash(recorded, folder, undisturbed, victims, seed):
+    """Kill them in turn, each a trigger or two on, some way into one; in the end it is as if nothing had been."""
     chance = random.Random(seed)
-    for _ in range(points):
-        job = Job(recorded, folder)
-        try:
-            job.wait_until_started()
-            time.sleep(chance.uniform(0, 12))
-            if chance.random() < 0.4:
-                job.kill_a_worker()
-                time.sleep(chance.uniform(0, 1))
-        finally:
-            job.kill()
-    Job(recorded, folder).finish()
+    step = 20_000 // (2 + 2 * len(victims))
+    job, at = Job(recorded, folder, step), 0
+    try:
+        for victim in victims:
+            at = max(at, job.begun()) + chance.randint(1, 2)
+            job.wait_for(at)
+            time.sleep(chance.uniform(0, 1.5))
+            if victim == "worker":
+                assert job.kill_a_worker(chance)
+            else:
+                job.kill()
+                job = Job(recorded, folder, step)
+        job.finish()
+    finally:
+        job.kill()
     found = SketchStore(folder / "store").latest()
     assert sorted(found) == list(SITES)
     for site, expected in undisturbed.items():
@@ -112,12 +124,14 @@ def crash(recorded, folder, undisturbed, points, seed):
         assert found[site].serialize() == expected.serialize()
 
 
-@pytest.mark.slow
 def test_killed_and_started_again(recorded, undisturbed, tmp_path):
-    crash(recorded, tmp_path, undisturbed, points=1, seed=1)
+    crash(recorded, tmp_path, undisturbed, ["worker", "driver", "worker"], seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(7))
 def test_killed_at_very_many_points(recorded, undisturbed, tmp_path, seed):
-    crash(recorded, tmp_path, undisturbed, points=3, seed=100 + seed)
+    """28 points in all: three times the driver, once a worker, in any order."""
+    victims = ["driver", "driver", "driver", "worker"]
+    random.Random(seed).shuffle(victims)
+    crash(recorded, tmp_path, undisturbed, victims, seed=100 + seed)

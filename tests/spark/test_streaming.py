@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import functions
 
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.store import SketchStore
+from ecmsketch.worldcup98 import SERVERS
 
 SCHEMA = "site string, page string, number bigint, tick bigint, weight bigint"
+DOCS = Path(__file__).parents[2] / "docs"
 SITES = ("athens", "berlin", "cairo")
 
 
@@ -25,14 +32,13 @@ def live(spark):
     ecm_spark.use_rocksdb(spark)
     ecm_spark.register_sources(spark)
 
-    def run(folder, config, store, checkpoint, files=1, item="page", source=None, **more):
+    def run(folder, config, store, checkpoint, files=1, item="page", source=None, tidy_every=100, **more):
         events = source or (
             spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files).parquet(str(folder))
         )  # fmt: skip
         sketches = ecm_spark.stream_sketches(events, config, item, "tick", "site", **more)
-        query = (
-            ecm_spark.write_to_store(sketches, str(store), str(checkpoint), "test").trigger(availableNow=True).start()
-        )
+        writer = ecm_spark.write_to_store(sketches, str(store), str(checkpoint), "test", tidy_every=tidy_every)
+        query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
         return query
 
@@ -157,20 +163,77 @@ def test_what_cannot_be_counted_is_reported_and_idle_sites_move_on(live, spark, 
     assert ecm.load(last["a"]["sketch"]).total(last=1000).value == 0
 
 
-def test_a_replayed_log_keeps_its_ticks(live, spark, stream, one_process, make_config, tmp_path):
+def test_a_replayed_log_keeps_its_ticks_and_the_store_is_tidied(live, spark, stream, make_config, tmp_path):
+    """With PrefixSketches."""
     config = make_config(unit="s", late="side")
     write(tmp_path / "log", stream, pieces(60_000, 3, seed=5))
     reader = spark.readStream.format("replay").option("tick", "tick")
     source = reader.option("speed", "max").option("step", 7000).load(str(tmp_path / "log"))
-    query = live(None, config, tmp_path / "store", tmp_path / "checkpoint", source=source)
+    query = live(
+        None, config, tmp_path / "store", tmp_path / "checkpoint", source=source, item="number", bits=9, tidy_every=1
+    )
     assert query.exception() is None
-    found = SketchStore(tmp_path / "store").latest()
+    store = SketchStore(tmp_path / "store")
+    found = store.latest()
     for site in SITES:
-        assert same(found[site], one_process(config, site))
+        expected = ecm.PrefixSketch(config, bits=9)
+        mine = stream["site"] == site
+        expected.update_many(stream["number"][mine], stream["tick"][mine])
+        assert same(found[site], expected)
+        assert len(store.history(site)) == 1  # three or more were written
     for options, says in (({"speed": "fast"}, "expects a number above 0"), ({"tick": "nope"}, "no column 'nope'")):
         broken = spark.readStream.format("replay").options(**{"tick": "tick", **options}).load(str(tmp_path / "log"))
         with pytest.raises(PySparkException, match=says):
             live(None, config, tmp_path / "s2", tmp_path / "c2", source=broken)
+
+
+def test_the_recipe_for_kafka_with_messages_as_its_connector_gives_them(live, spark, make_config, tmp_path):
+    """All but the connector: docs/streaming.md's own lines, on rows with the schema of format("kafka")."""
+    recipe = (DOCS / "streaming.md").read_text().split('format("kafka")')[1].split("```")[0]
+    lines = recipe[recipe.index("events = ") : recipe.index("sketches = ")]
+    moment = datetime(1998, 6, 10, 12, tzinfo=UTC)
+    values = [
+        json.dumps({"url": url, "server": "paris", "ts": (moment + timedelta(seconds=i)).isoformat()}).encode()
+        for i, url in enumerate(["/a", "/b", "/a"])
+    ]
+    raw = pa.table(
+        {"key": [b"paris"] * 4, "value": [*values, b"no JSON"], "topic": ["requests"] * 4, "offset": range(4)}
+    )
+    (tmp_path / "topic").mkdir()
+    pq.write_table(raw, tmp_path / "topic" / "0.parquet")
+    schema = "key binary, value binary, topic string, offset bigint"
+    names = {"F": functions, "raw": spark.readStream.schema(schema).parquet(str(tmp_path / "topic"))}
+    exec(lines, names)
+    config = make_config(unit="s", late="side", heavy_hitters=True)
+    sketches = ecm_spark.stream_sketches(names["events"], config, item="url", tick="ts", site="server")
+    rows = []
+    writer = sketches.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.foreachBatch(lambda batch, _: rows.extend(batch.collect())).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+    found = {row["site"]: row for row in rows}
+    paris = ecm.load(found["paris"]["sketch"])
+    assert [(row.item, row.estimate.value) for row in paris.top(2)] == [("/a", 2), ("/b", 1)]
+    assert paris.now == int(moment.timestamp()) + 2
+    assert found[None]["rejected"] == 1
+
+
+def test_generated_events_as_they_would_come_now(spark, tmp_path):
+    events = ecm_spark.generated_stream(spark, 1000)
+    query = events.writeStream.format("memory").queryName("generated").start()
+    try:
+        while spark.table("generated").count() < 1000:
+            assert query.exception() is None
+        found = spark.table("generated").toPandas()
+    finally:
+        query.stop()
+    assert set(found["server"]) <= set(SERVERS)
+    assert len(set(found["server"])) > 20
+    assert found["object"].between(1, 89_997).all()
+    assert 0.03 < (found["object"] == 1).mean() < 0.1  # log 2 / log 89,997 = 0.061
+    assert abs(found["timestamp"].max() - time.time()) < 60
+    with pytest.raises(InputError, match="1 or more events a second"):
+        ecm_spark.generated_stream(spark, 0)
 
 
 def test_refusals(spark, events, make_config, tmp_path):

@@ -8,9 +8,11 @@ from ecmsketch.cli.build import build
 from ecmsketch.cli.generate import generate
 from ecmsketch.cli.inspect import inspect
 from ecmsketch.cli.merge import merge
+from ecmsketch.cli.monitor import monitor
 from ecmsketch.cli.plan import plan
 from ecmsketch.cli.quantile import quantile
 from ecmsketch.cli.query import query
+from ecmsketch.cli.reproduce import reproduce
 from ecmsketch.cli.stream import stream
 from ecmsketch.cli.top import top
 
@@ -25,5 +27,5 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.add_typer(generate, name="generate")
-for command in (build, stream, merge, query, top, quantile, inspect):
+for command in (build, stream, merge, query, top, quantile, inspect, monitor, reproduce):
     app.command()(command)

@@ -30,6 +30,8 @@ Last = Annotated[
 Follow = Annotated[bool, typer.Option("--follow", help="Ask again every --seconds, until interrupted.")]
 Seconds = Annotated[float, typer.Option(help="Between questions, with --follow.", min=0.1)]
 Site = Annotated[str | None, typer.Option(help="One site only. Default: all, merged.")]
+SiteColumn = Annotated[str | None, typer.Option("--site", help="Column of the place. Default: one place.")]
+WeightColumn = Annotated[str | None, typer.Option("--weight", help="Column of what a row counts. Default: 1.")]
 Master = Annotated[str | None, typer.Option(help="Spark master. Default: this machine, all cores.")]
 Epsilon = Annotated[float, typer.Option(help="How wrong a count may be, as a share of all arrivals in the range.")]
 Delta = Annotated[float, typer.Option(help="How likely it may be more wrong than that.")]

@@ -41,6 +41,21 @@ def follow(ask: Callable[[], tuple[Sequence[dict[str, Any]], str]], as_json: boo
             time.sleep(seconds)
 
 
+@contextmanager
+def changing(as_json: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """What is known of one thing, shown in the same place whenever it changes; as JSON, a line each."""
+    if as_json:
+        yield lambda facts: print(json.dumps(facts, default=_plain), flush=True)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
+        yield lambda facts: live.update(
+            _table([{"": name.replace("_", " "), " ": _text(facts[name])} for name in facts], "")
+        )
+
+
 def _table(rows: Sequence[dict[str, Any]], title: str) -> Any:
     from rich.table import Table
 

@@ -31,7 +31,7 @@ def query(
         ticks = to_ticks(last, sketch.config.unit, "--last")
         rows = []
         for name in items:
-            answer = sketch.estimate(name if text else item_of(name, sketch), last=ticks)
+            answer = sketch.estimate(name if text else item_of(name), last=ticks)
             rows.append({"item": name, **answer._asdict()})
         return rows, f"of {sketch.total(last=ticks).value:,.0f} arrivals up to {sketch.now}"
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ecmsketch.cli.output import working
+from ecmsketch.cli.output import say, working
 from ecmsketch.errors import EcmError
 
 
@@ -49,6 +51,33 @@ def spark_session(master: str | None) -> Iterator[Any]:
         os.unlink(log.name)
     finally:
         spark.stop()
+
+
+def run_until_interrupted(query: Any) -> None:
+    """Wait for a streaming query to end; Ctrl-C stops it after what it is doing, and once more, later, at once.
+
+    Spark's own handler would call the JVM from within a call to it, which fails with a page of traceback.
+    """
+    interrupted = threading.Event()
+    first = 0.0
+
+    def stop(number: int, frame: Any) -> None:
+        nonlocal first
+        if interrupted.is_set() and time.monotonic() > first + 3:
+            raise KeyboardInterrupt
+        first = first or time.monotonic()
+        interrupted.set()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        while query.isActive and not interrupted.wait(0.5):
+            pass
+        if interrupted.is_set():
+            say("stopping ...")
+            query.stop()
+        query.awaitTermination()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def load_sites(source: str, site: str | None = None) -> dict[str, Any]:
     return sketches
 
 
-def item_of(text: str, sketch: Any) -> Any:
+def item_of(text: str) -> Any:
     """An item as the command line gives it: a number if it looks like one."""
     digits = text.lstrip("-")
     return int(text) if digits.isdigit() else text

@@ -4,9 +4,10 @@ from ecmsketch.spark.batch import build_sketches
 from ecmsketch.spark.failures import spark_errors
 from ecmsketch.spark.files import build_sketches_from_files
 from ecmsketch.spark.functions import register_functions
-from ecmsketch.spark.generating import LABEL, generated_events, write_generated
+from ecmsketch.spark.generating import LABEL, generated_events, generated_stream, write_generated
 from ecmsketch.spark.listening import ProgressListener, observed
 from ecmsketch.spark.merging import MergeLevel, merge_sketches
+from ecmsketch.spark.monitoring import Status, monitor_sites
 from ecmsketch.spark.sources import register_sources
 from ecmsketch.spark.streaming import stream_sketches, use_rocksdb, write_to_store
 
@@ -14,10 +15,13 @@ __all__ = [
     "LABEL",
     "MergeLevel",
     "ProgressListener",
+    "Status",
     "build_sketches",
     "build_sketches_from_files",
     "generated_events",
+    "generated_stream",
     "merge_sketches",
+    "monitor_sites",
     "observed",
     "register_functions",
     "register_sources",

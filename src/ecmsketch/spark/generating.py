@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pfs
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ecmsketch import worldcup98
 from ecmsketch.errors import InputError
@@ -34,6 +35,26 @@ def generated_events(spark: SparkSession, log: SlicedLog, tasks: int | None = No
     count = min(log.slices, tasks or max(8, log.slices // 16))
     numbers = spark.range(0, log.slices, 1, count)
     return numbers.mapInArrow(make, ", ".join(f"{name} bigint" for name in names))
+
+
+def generated_stream(spark: SparkSession, rate: int) -> DataFrame:
+    """Generated requests as if they came now, `rate` of them a second: object, timestamp (epoch seconds), server.
+
+    A request's number decides all but its time, so that Spark makes the same ones again after a crash. Objects have
+    the frequencies of Zipf's law with exponent 1, servers are those of the World Cup 98 log, all as busy.
+    """
+    if rate < 1:
+        raise InputError(f"rate: expected 1 or more events a second, got {rate}")
+    numbers = spark.readStream.format("rate").option("rowsPerSecond", rate).load()
+    chance = (F.xxhash64("value").bitwiseAND(F.lit(2**53 - 1)) + F.lit(0.5)) / F.lit(2.0**53)
+    servers = F.array(*(F.lit(server) for server in worldcup98.SERVERS))
+    return numbers.select(
+        F.floor(F.pow(F.lit(float(WorldCupLog.objects)), chance)).cast("bigint").alias("object"),
+        F.unix_seconds("timestamp").alias("timestamp"),
+        servers[F.pmod(F.xxhash64("value", F.lit(1)), F.lit(len(worldcup98.SERVERS))).cast("int")]
+        .cast("bigint")
+        .alias("server"),
+    )
 
 
 def write_generated(

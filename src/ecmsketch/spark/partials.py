@@ -129,28 +129,28 @@ class PartialSketches:
 
     def add(self, events: Events) -> Iterator[Partial]:
         """Take some events; what is handed on early is given back."""
+        if self.gather(events) >= GATHERED:
+            self._feed(final=False)
+            if sum(lane.sketch.nbytes for state in self._sites.values() for lane in state.lanes) > HELD_BYTES:
+                yield from self._hand_on()
+
+    def gather(self, events: Events) -> int:
+        """Take some events, and feed none yet; how many are waiting now."""
         self._reject(None, "malformed row", events.malformed)
         clean = self._without_rejected(events)
         if len(clean.ticks):
             weights = None if clean.weights is None else _numbers(clean.weights)
             self._gathered.append((clean.sites, Rows(_plain(clean.items), _numbers(clean.ticks), weights)))
             self._count += len(clean.ticks)
-        if self._count >= GATHERED:
-            self._feed(final=False)
-            if sum(lane.sketch.nbytes for state in self._sites.values() for lane in state.lanes) > HELD_BYTES:
-                yield from self._hand_on()
+        return self._count
 
-    def packed(self, events: Events) -> Iterator[tuple[Any, Rows | None, dict[str, int]]]:
-        """Some events by site, as rows that can be counted and reasons why others cannot; nothing is kept."""
-        clean = self._without_rejected(events)
-        if len(clean.ticks):
-            weights = None if clean.weights is None else _numbers(clean.weights)
-            given = [(clean.sites, Rows(_plain(clean.items), _numbers(clean.ticks), weights))]
-            for site, rows in self._sorter.by_site(given):
-                yield site, rows, self._sites.pop(site, _Site()).reasons
+    def packed(self) -> Iterator[tuple[Any, Rows | None, dict[str, int]]]:
+        """What was gathered, by site: rows that can be counted, good until more is packed, and why others cannot."""
+        for site, rows in self._sorter.by_site(self._gathered):
+            yield site, rows, self._sites.pop(site, _Site()).reasons
         for site, state in self._sites.items():
             yield site, None, state.reasons
-        self._sites = {}
+        self._sites, self._gathered, self._count = {}, [], 0
 
     @staticmethod
     def ordered(batches: list[Rows]) -> list[Rows]:

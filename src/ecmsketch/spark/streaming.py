@@ -1,10 +1,7 @@
 """Any streaming DataFrame into one sketch per site, kept as Spark's state: constant in size, exact across restarts.
 
-Workers pack a batch's events of one site into one row of bytes, since rows handed to a stateful Python function one by
-one are several times slower. The function of a site unpacks, sorts and feeds them to the site's sketch, which is the
-state. What is late is judged event by event by the sketch itself (`late="side"`), never by Spark: the event time that
-Spark sees is set forward by as much as its watermark lags behind, so that Spark drops nothing, and its watermark is
-the newest event of all sites.
+Workers pack events (packing.py). The function of a site unpacks, sorts and feeds them to the site's sketch, which is
+the state. What is late is judged event by event by the sketch itself (`late="side"`), never by Spark.
 """
 
 from __future__ import annotations
@@ -12,23 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.loading import Sketch, load
-from ecmsketch.spark.batch import make_recipe, reader_of, use_large_batches
-from ecmsketch.spark.columns import choose
-from ecmsketch.spark.partials import PartialSketches, Recipe, Rows
-from ecmsketch.ticks import TICKS_PER_DAY, Tick
+from ecmsketch.spark.batch import make_recipe
+from ecmsketch.spark.packing import Packed, add_reasons, millis_of, unpack, with_clock
+from ecmsketch.spark.partials import Recipe
+from ecmsketch.ticks import Tick
 
-_AHEAD_DAYS = 36_500
-"""By which event times are set forward, and the watermark lags behind."""
 _OUTPUT = (
     "site {site}, sketch binary, events bigint, now bigint, late_counted bigint, late_dropped bigint, rejected bigint, "
     "reasons map<string, bigint>"
@@ -65,36 +57,32 @@ def stream_sketches(
     if config.late == "raise":
         raise ConfigError("late: a stream that has begun cannot be refused; set late='side' or late='drop'")
     recipe = make_recipe(config, bits, radix, until)
-    chosen = choose(events, config, item, tick, site, weight, numbers_only=bits is not None)
-    use_large_batches(events.sparkSession)
-    text = isinstance(chosen.site_type, T.StringType)
-    site_type = "string" if text else "bigint"
-    pack = _packer(chosen.items, chosen.has_site, chosen.has_weight, recipe, text)
-    packed = chosen.events.mapInArrow(
-        pack, f"site {site_type}, part bigint, events binary, reasons map<string, bigint>, newest bigint"
-    )
-    millis = TICKS_PER_DAY["ms"] / TICKS_PER_DAY[config.unit]
-    ahead = packed.withColumn(
-        "at", F.timestamp_millis((F.col("newest") * F.lit(millis)).cast("bigint") + F.lit(_AHEAD_DAYS * 86_400_000))
-    ).withWatermark("at", f"{_AHEAD_DAYS} days")
-    processor = _SiteProcessor(recipe, max(idle_after or config.window // 100, 1), millis)
+    packed = Packed(events, recipe, item, tick, site, weight)
+    processor = _SiteProcessor(recipe, max(idle_after or config.window // 100, 1), millis_of(config.unit))
     return (
-        ahead.groupBy("site")
-        .transformWithState(processor, _OUTPUT.format(site=site_type), "Update", "EventTime")
-        .withColumn("site", F.col("site").cast(chosen.site_type))
+        with_clock(packed.rows, config.unit)
+        .groupBy("site")
+        .transformWithState(processor, _OUTPUT.format(site=packed.key_type), "Update", "EventTime")
+        .withColumn("site", F.col("site").cast(packed.site_type))
     )
 
 
 def use_rocksdb(spark: Any) -> None:
-    """Let a session keep streaming state in RocksDB, and write only what changed to checkpoints."""
+    """Let a session keep streaming state in RocksDB, write only what changed, and keep few old versions of it.
+
+    Spark's own choice, a hundred versions looked through once a minute, lets checkpoints grow for as long.
+    """
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     spark.conf.set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", "10")
+    spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "10s")
 
 
-def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str) -> Any:
+def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, *, tidy_every: int | None = 100) -> Any:
     """A writer that puts each trigger's sketches into a store, once: DataStreamWriter, to be started.
 
-    A trigger that is done again after a crash writes nothing twice: the store remembers (name, batch).
+    A trigger that is done again after a crash writes nothing twice: the store remembers (name, batch). Every
+    `tidy_every` triggers what newer sketches replaced is dropped, and files unused for an hour are deleted.
     """
 
     def put(batch: DataFrame, number: int) -> None:
@@ -102,64 +90,14 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str) 
 
         rows = batch.select("site", "sketch", "events").collect()
         changed = [SketchRow(str(row[0]), bytes(row[1]), row[2], "snapshot") for row in rows if row[1] is not None]
-        SketchStore(store).append_once(changed, name, number)
+        live = SketchStore(store)
+        live.append_once(changed, name, number)
+        if tidy_every is not None and number % tidy_every == tidy_every - 1:
+            live.compact()
+            live.vacuum(keep_hours=1, force=True)
 
     writer = sketches.writeStream.queryName(name).outputMode("update").foreachBatch(put)
     return writer.option("checkpointLocation", checkpoint)
-
-
-def _packer(items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, text: bool) -> Any:
-    """Rows of one site as one row of bytes, per batch: what can be counted as Arrow, the rest by reason."""
-    read = reader_of(items, has_site, has_weight)
-
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        part = (0 if context is None else context.partitionId()) << 32
-        for batch in batches:
-            rows = list(PartialSketches(recipe).packed(read(batch)))
-            if rows:
-                yield _packed_batch(rows, part, text)
-            part += 1
-
-    return pack
-
-
-def _packed_batch(rows: list[tuple[Any, Rows | None, dict[str, int]]], part: int, text: bool) -> pa.RecordBatch:
-    counted = [None if events is None else _to_bytes(events) for _, events, _ in rows]
-    newest = [None if events is None else int(events.ticks.max()) for _, events, _ in rows]
-    columns = [
-        pa.array([site for site, _, _ in rows], pa.string() if text else pa.int64()),
-        pa.array([part] * len(rows), pa.int64()),
-        pa.array(counted, pa.binary()),
-        pa.array([list(reasons.items()) for _, _, reasons in rows], pa.map_(pa.string(), pa.int64())),
-        pa.array(newest, pa.int64()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=["site", "part", "events", "reasons", "newest"])
-
-
-def _to_bytes(rows: Rows) -> bytes:
-    columns = rows.items if isinstance(rows.items, dict) else {"item": rows.items}
-    table: dict[str, Any] = {f"item_{i}": column for i, column in enumerate(columns.values())}
-    table["tick"] = rows.ticks
-    if rows.weights is not None:
-        table["weight"] = rows.weights
-    sink = pa.BufferOutputStream()
-    batch = pa.table(table)
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_table(batch)
-    return bytes(sink.getvalue())
-
-
-def _from_bytes(data: bytes) -> Rows:
-    table = pa.ipc.open_stream(data).read_all()
-    items = {name: _column(table[name]) for name in table.column_names if name.startswith("item_")}
-    weights = _column(table["weight"]) if "weight" in table.column_names else None
-    return Rows(next(iter(items.values())) if len(items) == 1 else items, _column(table["tick"]), weights)
-
-
-def _column(column: Any) -> Any:
-    whole = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
-    return whole.to_numpy(zero_copy_only=False) if pa.types.is_integer(whole.type) else whole
 
 
 class _SiteProcessor(StatefulProcessor):
@@ -176,13 +114,10 @@ class _SiteProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Feed what came in this trigger, in order of time."""
         (site,) = key
-        given = sorted(rows, key=lambda row: row["part"])
+        given = list(rows)
         sketch, events, reasons = self._load(site)
-        for row in given:
-            for reason, count in dict(row["reasons"] or {}).items():
-                reasons[reason] = reasons.get(reason, 0) + count
-        batches = [_from_bytes(bytes(row["events"])) for row in given if row["events"] is not None]
-        for batch in PartialSketches.ordered(batches):
+        add_reasons(reasons, given)
+        for batch in unpack(given):
             if sketch is None:
                 sketch = self._recipe.new(str(site))
             sketch.update_many(*batch)

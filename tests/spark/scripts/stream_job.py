@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from script_tools import SETTINGS, main
 
 
-def run(log: str, store: str, checkpoint: str, config: dict[str, Any]) -> dict[str, Any]:
-    """Every trigger is said on stderr, so that the test knows how far it is."""
+def run(log: str, store: str, checkpoint: str, config: dict[str, Any], step: int) -> dict[str, Any]:
+    """`step` ticks a trigger."""
     from pyspark.sql import SparkSession
 
     import ecmsketch as ecm
@@ -22,11 +21,9 @@ def run(log: str, store: str, checkpoint: str, config: dict[str, Any]) -> dict[s
     spark.sparkContext.setLogLevel("OFF")
     ecm_spark.use_rocksdb(spark)
     ecm_spark.register_sources(spark)
-    reader = spark.readStream.format("replay").option("tick", "tick").option("speed", "max").option("step", 2500)
+    reader = spark.readStream.format("replay").option("tick", "tick").option("speed", "max").option("step", step)
     sketches = ecm_spark.stream_sketches(reader.load(log), ecm.SketchConfig(**config), "page", "tick", "site")
     query = ecm_spark.write_to_store(sketches, store, checkpoint, "job").trigger(availableNow=True).start()
-    sys.stderr.write("STARTED\n")
-    sys.stderr.flush()
     query.awaitTermination()
     return {"batches": [progress["batchId"] for progress in query.recentProgress]}
 

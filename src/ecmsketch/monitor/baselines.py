@@ -1,0 +1,95 @@
+"""What watching costs without local tests: shipping the events, or synchronising all sites every so often."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from ecmsketch.hashing import hash_items
+from ecmsketch.monitor.events import Batch, Events
+from ecmsketch.monitor.simulation import Simulation, longest
+from ecmsketch.monitor.wire import put_text, seal
+from ecmsketch.varint import put_varints
+
+PLAIN_EVENT = 16
+"""Bytes of an event as two plain numbers: its item's hash and its tick."""
+
+
+class Cost(NamedTuple):
+    """Messages and bytes sent."""
+
+    messages: int
+    bytes: int
+
+
+class Period(NamedTuple):
+    """Synchronising all sites every `ticks`: what it costs, and what the coordinator then knows how well.
+
+    error  the farthest the value was from what the coordinator knew
+    lag    the longest that the coordinator's region was wrong, in ticks
+    kept   whether the value was always within the threshold's bounds of what the coordinator knew
+    """
+
+    ticks: int
+    cost: Cost
+    error: float
+    lag: int
+    kept: bool
+
+
+def ship_events(events: Events) -> Cost:
+    """One message an event, of 16 bytes."""
+    return Cost(len(events), PLAIN_EVENT * len(events))
+
+
+def ship_batches(events: Events, every: int) -> Cost:
+    """One message for each site and step that has events, 16 bytes an event."""
+    return Cost(sum(1 for _ in _batches(events, every)), PLAIN_EVENT * len(events))
+
+
+def ship_packed(events: Events, every: int) -> Cost:
+    """One message for each site and step that has events; ticks as differences and weights as short as they can be."""
+    sizes = [len(_pack(batch)) for batch in _batches(events, every)]
+    return Cost(len(sizes), sum(sizes))
+
+
+def periods(simulation: Simulation, most: int | None = None) -> list[Period]:
+    """Synchronising every 1, 2, 3, ... steps of a simulation that was run with baselines=True.
+
+    Each site sends its vector, and nothing is sent back.
+    """
+    most = len(simulation.moments) if most is None else most
+    return [_period(simulation, steps) for steps in range(1, most + 1)]
+
+
+def tuned_period(simulation: Simulation, lag: int | None = None) -> Period:
+    """The longest period that is good enough, chosen by one who knows the future: the value always within the
+    threshold's bounds, or if a lag is given, the region never wrong for longer than that.
+    """
+    every = _period(simulation, 1)
+    good = (found for found in periods(simulation) if (found.kept if lag is None else found.lag <= lag))
+    return max(good, key=lambda found: found.ticks, default=every)
+
+
+def _period(simulation: Simulation, steps: int) -> Period:
+    value, region = simulation.column("value"), simulation.column("region")
+    at = np.arange(len(value)) // steps * steps
+    bounds = np.array([simulation.watch.threshold.bounds(known) for known in value[::steps].tolist()])
+    low, high = bounds[at // steps].T
+    cost = Cost(simulation.sites * len(bounds), int(simulation.column("report_bytes")[::steps].sum()))
+    error = float(np.abs(value - value[at]).max(initial=-inf))
+    kept = bool(((low <= value) & (value <= high)).all())
+    return Period(steps * simulation.every, cost, error, longest(region != region[at]) * simulation.every, kept)
+
+
+def _batches(events: Events, every: int) -> list[Batch]:
+    steps = events.steps(every, int(events.ticks[-1]))
+    return [batch for _, where in steps for batch in events.batches(where)]
+
+
+def _pack(batch: Batch) -> bytes:
+    ticks = np.diff(batch.ticks, prepend=0)
+    numbers = put_varints((ticks << 1) ^ (ticks >> 63)) + put_varints(batch.weights)
+    return seal(0, [put_text(batch.site), put_text(batch.stream), numbers, hash_items(batch.items).tobytes()])

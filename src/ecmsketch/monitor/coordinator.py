@@ -1,0 +1,342 @@
+"""Coordinator: knows the combined value as well as it must, and balances or synchronises sites when one speaks up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from ecmsketch.errors import FormatError, InputError
+from ecmsketch.monitor import messages
+from ecmsketch.monitor.functions import Vector
+from ecmsketch.monitor.local_test import LocalTest
+from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
+from ecmsketch.monitor.watch import MAX_PATIENCE, Watch
+from ecmsketch.monitor.wire import Reader, put_blob, put_float, put_number, put_signed, put_text, put_vector, seal
+
+_STATE = 65
+"""Kind of the bytes of a coordinator's state."""
+_MOST_BALANCED = 0.3
+"""Share of the sites beyond which balancing is not worth it any more: then all are synchronised."""
+
+Outgoing = list[tuple[str, bytes]]
+"""Messages to send: (site, bytes)."""
+
+
+class Alert(NamedTuple):
+    """The combined value has changed its region. `previous` is None at the first synchronisation."""
+
+    tick: int
+    region: int
+    previous: int | None
+    value: float
+    epoch: int
+
+
+@dataclass
+class _Member:
+    """What the coordinator knows of a site: its newest report, and the vector and the answer it last got one for."""
+
+    number: int = 0
+    checksum: int = 0
+    vector: Vector | None = None
+    answer: Sync | Balance | None = None
+    turn: int = 0
+    asked_first: int | None = None
+    asked_last: int = 0
+    pause: int = 0
+
+
+class Coordinator:
+    """Sans I/O: takes the sites' bytes, returns bytes for sites. Sites it was not told of join when they report.
+
+    value, region  of the combined vector at the last synchronisation; between synchronisations the region holds, and
+                   `Tracking` bounds how far the value has moved
+    alerts         every change of the region since this object was made, oldest first
+    missing        sites that did not answer for `give_up` ticks: left out until they do
+    counts         of "syncs" and "balances", and of reports by their reason
+    """
+
+    def __init__(self, watch: Watch, sites: Iterable[str] = ()) -> None:
+        self.watch = watch
+        self.epoch = 0
+        self.now: int | None = None
+        self.value: float | None = None
+        self.region: int | None = None
+        self.missing: set[str] = set()
+        self.alerts: list[Alert] = []
+        self.counts: Counter[str] = Counter()
+        self._members = {messages.check_name(name): _Member() for name in sites}
+        self._measured: float | None = None
+        self._test: LocalTest | None = None
+        self._gathered: dict[str, Report] = {}
+        self._full = True
+        self._turn = 0
+
+    @property
+    def sites(self) -> list[str]:
+        """Those known, the missing ones included."""
+        return list(self._members)
+
+    @property
+    def syncing(self) -> bool:
+        """Whether it is resolving a violation, or waits for sites; what it says of the value may be old then."""
+        return bool(self._gathered) or self._full
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The combined value is between these, both included, while nothing is being resolved."""
+        return None if self._test is None else (self._test.low, self._test.high)
+
+    @property
+    def reference(self) -> Vector | None:
+        """The combined vector at the last synchronisation."""
+        return None if self._test is None else self._test.reference
+
+    def receive(self, *data: bytes) -> Outgoing:
+        """Take reports, one or many that came together; returns what to send. Late and repeated ones change nothing.
+
+        If any of them is not a report that fits, an error says so and none is taken.
+        """
+        reports = self._decode(data)
+        return [message for report in reports for message in self._take(report)] + self._act()
+
+    def tick(self, now: int) -> Outgoing:
+        """Move the clock: ask again those who did not answer, leave out those who did not for too long."""
+        self.now = now if self.now is None else max(self.now, now)
+        out: Outgoing = []
+        for name, member in self._members.items():
+            if member.asked_first is None:
+                continue
+            if name in self.missing:
+                if self.now - member.asked_last >= (self.watch.give_up or 0):
+                    out.append(self._ask(name))
+            elif self.watch.give_up is not None and self.now - member.asked_first >= self.watch.give_up:
+                self.missing.add(name)
+                self._full = True
+            elif self.watch.patience is not None and self.now - member.asked_last >= member.pause:
+                out.append(self._ask(name))
+        return out + self._act()
+
+    def resync(self) -> Outgoing:
+        """Begin a full synchronisation: needed after a restart from a state that may not be the newest."""
+        self._full = True
+        return self._act()
+
+    def serialize(self) -> bytes:
+        """Everything but the alerts and counts, as bytes; a restart from any but the newest needs `resync`."""
+        return seal(_STATE, self._parts())
+
+    @classmethod
+    def deserialize(cls, data: bytes, watch: Watch) -> Self:
+        """The coordinator that `serialize` wrote, under the same watch; a FormatError if the bytes are not one's."""
+        reader = Reader(data, "coordinator")
+        if reader.kind != _STATE:
+            raise reader.wrong("these bytes are a message or a site")
+        coordinator = cls(watch)
+        coordinator._restore(reader)
+        reader.done()
+        return coordinator
+
+    def _decode(self, data: Iterable[bytes]) -> list[Report]:
+        reports = []
+        shape = None if self._test is None else self._test.reference.shape
+        for message in data:
+            report = messages.decode(message)
+            if not isinstance(report, Report):
+                raise InputError("message: a message to a site, not a site's report")
+            messages.check_name(report.site)
+            shape = shape or next((known.vector.shape for known in self._gathered.values()), report.vector.shape)
+            if report.vector.shape != shape:
+                raise InputError(
+                    f"message: site {report.site!r} reports a vector of shape {report.vector.shape}, others {shape}; "
+                    "do they all watch the same?"
+                )
+            reports.append(report)
+        return reports
+
+    def _take(self, report: Report) -> Outgoing:
+        name = report.site
+        known = name in self._members
+        member = self._members.setdefault(name, _Member())
+        same = report.number == member.number
+        if report.number < member.number or (same and report.checksum != member.checksum):
+            return [(name, Recall(name, member.number + same).encode())]
+        if same:
+            answered = member.answer is not None and member.answer.answers == report.checksum
+            return [(name, member.answer.encode())] if member.answer is not None and answered else []
+        member.number, member.checksum, member.asked_first = report.number, report.checksum, None
+        self.now = report.tick if self.now is None else max(self.now, report.tick)
+        self.counts[messages.REASONS[report.reason]] += 1
+        self._gathered[name] = report
+        if not known or report.epoch != self.epoch or name in self.missing:
+            self._full = True
+        self.missing.discard(name)
+        return []
+
+    def _act(self) -> Outgoing:
+        """Whatever the reports gathered so far allow: answer them, or ask further sites."""
+        present = [name for name in self._members if name not in self.missing]
+        absent = [name for name in present if name not in self._gathered]
+        if not self._full:
+            if not self._gathered:
+                return []
+            violated = any(report.reason == messages.VIOLATION for report in self._gathered.values())
+            if self.watch.balance == "lazy" or not violated:
+                drifts = self._balanced()
+                if drifts is not None:
+                    return self._balance(drifts)
+            many = len(self._gathered) >= max(_MOST_BALANCED * len(present), 2)
+            self._full = self.watch.balance == "eager" or many or not absent
+        if not self._full:
+            if all(self._members[name].asked_first is None for name in absent):
+                return [self._ask(min(absent, key=lambda name: self._members[name].turn))]
+            return []
+        if absent or not present:
+            return [message for name in absent for message in self._ask_once(name)]
+        return self._synchronise(present)
+
+    def _ask_once(self, name: str) -> Outgoing:
+        """A request, if there is none already; sites never heard of say hello by themselves, so it can wait."""
+        member = self._members[name]
+        if member.asked_first is not None:
+            return []
+        message = self._ask(name)
+        return [message] if member.number else []
+
+    def _ask(self, name: str) -> tuple[str, bytes]:
+        member, patience = self._members[name], self.watch.patience or 0
+        again = member.asked_first is not None
+        member.asked_first = member.asked_first if again else self.now or 0
+        member.asked_last = self.now or 0
+        member.pause = min(2 * member.pause, MAX_PATIENCE * patience) if again else patience
+        return name, Request(name, member.number).encode()
+
+    def _drift(self, report: Report) -> Vector:
+        """What the site tests: its vector, and the slack that its last answer gave it."""
+        member = self._members[report.site]
+        assert member.vector is not None
+        assert member.answer is not None
+        point = member.answer.reference if isinstance(member.answer, Sync) else member.answer.drift
+        return point + self._scale * (report.vector - member.vector)
+
+    @property
+    def _scale(self) -> int:
+        return self.watch.scale(len(self._members) - len(self.missing))
+
+    def _balanced(self) -> list[Vector] | None:
+        """The drifts of those gathered, made equal, if they pass the test then. Their sum stays what it is."""
+        assert self._test is not None
+        count = len(self._gathered)
+        total = np.sum([self._drift(report) for report in self._gathered.values()], axis=0)
+        mean = total / count
+        if not self._test.passes(mean):
+            return None
+        if (total != np.rint(total)).any():
+            return [mean] * count
+        whole = np.floor(mean)
+        remainder = (total - count * whole).ravel()
+        turn = np.arange(whole.size)
+        drifts = [whole + ((turn + i) % count < remainder).reshape(whole.shape) for i in range(count)]
+        return drifts if all(self._test.passes(drift) for drift in drifts) else None
+
+    def _balance(self, drifts: list[Vector]) -> Outgoing:
+        out = []
+        self._turn += 1
+        for report, drift in zip(self._gathered.values(), drifts, strict=True):
+            out.append(self._answer(report, Balance(report.site, self.epoch, report.checksum, drift)))
+            self._members[report.site].turn = self._turn
+        self._gathered = {}
+        self.counts["balances"] += 1
+        return out
+
+    def _synchronise(self, present: list[str]) -> Outgoing:
+        reports = [self._gathered[name] for name in present]
+        count = len(reports)
+        total = np.sum([report.vector for report in reports], axis=0)
+        reference = total if self.watch.combine == "sum" else total / count
+        self.epoch = max(self.epoch, *(report.epoch for report in reports)) + 1
+        self._settle(max(report.tick for report in reports), reference)
+        assert self._test is not None
+        test = self._test
+        out = []
+        for report in reports:
+            answer = Sync(report.site, self.epoch, report.checksum, count, test.low, test.high, reference)
+            out.append(self._answer(report, answer))
+            self._members[report.site].turn = 0
+        self._gathered, self._full = {}, False
+        self.counts["syncs"] += 1
+        return out
+
+    def _settle(self, tick: int, reference: Vector) -> None:
+        """Take the reference's value as the combined value."""
+        measured = self.watch.function.value(reference)
+        self.value = self.watch.threshold.announce(measured, self._measured)
+        self._measured = measured
+        self._test = LocalTest(self.watch, reference, *self.watch.threshold.bounds(self.value))
+        previous, self.region = self.region, self.watch.threshold.region(self.value)
+        if self.region != previous:
+            self.alerts.append(Alert(tick, self.region, previous, self.value, self.epoch))
+
+    def _answer(self, report: Report, answer: Sync | Balance) -> tuple[str, bytes]:
+        member = self._members[report.site]
+        member.vector, member.answer = report.vector, answer
+        return report.site, answer.encode()
+
+    def _parts(self) -> list[bytes]:
+        parts = [put_number(self.epoch), put_number(self.now is not None), put_signed(self.now or 0)]
+        parts += [put_number(self._full), put_number(self._turn), put_number(self._test is not None)]
+        if self._test is not None and self.value is not None and self._measured is not None:
+            parts += [put_vector(self._test.reference), put_float(self._test.low), put_float(self._test.high)]
+            parts += [put_float(self.value), put_float(self._measured), put_number(self.region or 0)]
+        parts.append(put_number(len(self._members)))
+        for name, member in self._members.items():
+            parts += [put_text(name), put_number(member.number), put_number(member.checksum), put_number(member.turn)]
+            parts += [put_number(name in self.missing), put_number(member.asked_first is not None)]
+            parts += [put_signed(member.asked_first or 0), put_signed(member.asked_last), put_number(member.pause)]
+            parts.append(put_number(member.vector is not None))
+            if member.vector is not None and member.answer is not None:
+                parts += [put_vector(member.vector), put_blob(member.answer.encode())]
+            report = self._gathered.get(name)
+            parts.append(put_blob(b"" if report is None else report.encode()))
+        return parts
+
+    def _restore(self, reader: Reader) -> None:
+        self.epoch, has_clock, now = reader.number(), reader.flag(), reader.signed()
+        self.now = now if has_clock else None
+        self._full, self._turn = reader.flag(), reader.number()
+        if reader.flag():
+            self._test = LocalTest(self.watch, reader.vector(), reader.float(), reader.float())
+            self.value, self._measured, self.region = reader.float(), reader.float(), reader.number(2)
+        for _ in range(reader.number()):
+            name = reader.text()
+            if not name or name in self._members:
+                raise reader.wrong("a site has no name, or is there twice")
+            self._members[name] = self._restore_member(name, reader)
+        answered = [member.answer is not None for name, member in self._members.items() if name not in self.missing]
+        if not self._full and (self._test is None or not all(answered)):
+            raise reader.wrong("it is synchronised, but not all of its sites are")
+
+    def _restore_member(self, name: str, reader: Reader) -> _Member:
+        member = _Member(reader.number(), reader.number(2**32 - 1), turn=reader.number())
+        if reader.flag():
+            self.missing.add(name)
+        has_asked, asked = reader.flag(), reader.signed()
+        member.asked_first = asked if has_asked else None
+        member.asked_last, member.pause = reader.signed(), reader.number()
+        if reader.flag():
+            member.vector = reader.vector()
+            answer = messages.decode(reader.blob())
+            if not isinstance(answer, Sync | Balance) or answer.site != name:
+                raise reader.wrong("the last answer to a site is not one")
+            member.answer = answer
+        pending = reader.blob()
+        if pending:
+            report = messages.decode(pending)
+            if not isinstance(report, Report) or report.site != name:
+                raise FormatError("coordinator: what a site has reported is not a report of its own")
+            self._gathered[name] = report
+        return member

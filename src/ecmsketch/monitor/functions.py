@@ -1,0 +1,209 @@
+"""What can be watched: a function of the vector that all sites' sketches add up to.
+
+A function says which numbers it needs of a site's sketches (its vector), its value at a vector, the exact lowest and
+highest value over a ball, and a convex zone of vectors whose value is admissible. docs/monitoring.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from numbers import Real
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.errors import ConfigError
+from ecmsketch.hashing import cells_of, hash_item
+from ecmsketch.sketch import EcmSketch, Item
+
+Vector = NDArray[np.float64]
+Sketches = Mapping[str, EcmSketch]
+
+
+class Counts(Protocol):
+    """Exact frequencies."""
+
+    def of(self, item: Item, stream: str = "") -> float:
+        """That of one item."""
+
+    def all(self, stream: str = "") -> Vector:
+        """Those of all items, in one order for all streams."""
+
+
+class Zone(Protocol):
+    """A convex set of vectors whose values are all admissible."""
+
+    def contains(self, vector: Vector) -> bool:
+        """Whether a vector lies in it."""
+
+
+class Function(ABC):
+    """A function of the sites' combined vector."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that a site observes for it; "" if there is only one."""
+        return ("",)
+
+    @abstractmethod
+    def extract(self, sketches: Sketches, since: int) -> Vector:
+        """What it needs of a site's sketches, over the ticks after `since`; whole numbers."""
+
+    @abstractmethod
+    def value(self, vector: Vector) -> float:
+        """The function itself."""
+
+    @abstractmethod
+    def extrema(self, center: Vector, radius: float) -> tuple[float, float]:
+        """Its lowest and its highest value over a ball."""
+
+    def zone(self, reference: Vector, low: float, high: float) -> Zone | None:
+        """A convex set around the reference where low <= value <= high; None if none is known."""
+        return None
+
+    def exact(self, counts: Counts) -> float:
+        """Its value on exact frequencies: what a perfect sketch would give."""
+        raise ConfigError(f"{type(self).__name__}: its value on exact frequencies is not known")
+
+    def no_miss(self, tau: float, epsilon_sw: float) -> tuple[Function, float]:
+        """A function and a threshold which its sketched value has reached whenever the true value of this is `tau`."""
+        raise ConfigError(f"no_miss: what {type(self).__name__} of a sketch says of the true stream is not known")
+
+
+@dataclass(frozen=True)
+class Total(Function):
+    """How many arrivals, of all items together."""
+
+    def extract(self, sketches: Sketches, since: int) -> Vector:
+        return np.ceil([_arrivals(sketches[""], since)])
+
+    def value(self, vector: Vector) -> float:
+        return float(vector[0])
+
+    def extrema(self, center: Vector, radius: float) -> tuple[float, float]:
+        return float(center[0]) - radius, float(center[0]) + radius
+
+    def zone(self, reference: Vector, low: float, high: float) -> Zone:
+        return LeastRow(0.0, 0, low, high)
+
+    def exact(self, counts: Counts) -> float:
+        return float(counts.all().sum())
+
+    def no_miss(self, tau: float, epsilon_sw: float) -> tuple[Self, float]:
+        return self, (1 - epsilon_sw) * tau
+
+
+@dataclass(frozen=True)
+class Frequency(Function):
+    """How often an item came: the least of its cells, one in each row."""
+
+    item: Item
+
+    def extract(self, sketches: Sketches, since: int) -> Vector:
+        return np.ceil(_cells_of_item(sketches[""], self.item, since))
+
+    def value(self, vector: Vector) -> float:
+        return float(vector.min())
+
+    def extrema(self, center: Vector, radius: float) -> tuple[float, float]:
+        return float(center.min()) - radius, highest_minimum(center, radius)
+
+    def zone(self, reference: Vector, low: float, high: float) -> Zone:
+        return LeastRow(0.0, int(reference.argmin()), low, high)
+
+    def exact(self, counts: Counts) -> float:
+        return counts.of(self.item)
+
+    def no_miss(self, tau: float, epsilon_sw: float) -> tuple[Self, float]:
+        return self, (1 - epsilon_sw) * tau
+
+
+@dataclass(frozen=True)
+class HeavyHitterShare(Function):
+    """By how much an item's frequency exceeds a share `phi` of all arrivals: at 0 it holds just that share.
+
+    The vector is the item's cell in each row, rounded up, and then the arrivals, rounded down.
+    """
+
+    item: Item
+    phi: float
+
+    def __post_init__(self) -> None:
+        if isinstance(self.phi, bool) or not isinstance(self.phi, Real) or not 0 < self.phi <= 1:
+            raise ConfigError(f"phi: expected a share above 0 and at most 1, got {self.phi!r}")
+
+    def extract(self, sketches: Sketches, since: int) -> Vector:
+        cells = np.ceil(_cells_of_item(sketches[""], self.item, since))
+        return np.append(cells, np.floor(_arrivals(sketches[""], since)))
+
+    def value(self, vector: Vector) -> float:
+        return float(vector[:-1].min() - self.phi * vector[-1])
+
+    def extrema(self, center: Vector, radius: float) -> tuple[float, float]:
+        least = self.value(center) - radius * sqrt(1 + self.phi**2)
+        return least, highest_minimum(center[:-1], radius, self.phi) - self.phi * float(center[-1])
+
+    def zone(self, reference: Vector, low: float, high: float) -> Zone:
+        return LeastRow(self.phi, int(reference[:-1].argmin()), low, high)
+
+    def exact(self, counts: Counts) -> float:
+        return counts.of(self.item) - self.phi * float(counts.all().sum())
+
+    def no_miss(self, tau: float, epsilon_sw: float) -> tuple[Self, float]:
+        lower = self.phi * (1 - epsilon_sw) / (1 + epsilon_sw)
+        return replace(self, phi=lower), (1 - epsilon_sw) * tau
+
+
+@dataclass(frozen=True)
+class LeastRow:
+    """low <= min over rows j of (x_j - phi * total) <= high, the upper side by one row alone: half-spaces."""
+
+    phi: float
+    row: int
+    low: float
+    high: float
+
+    def contains(self, vector: Vector) -> bool:
+        rows = vector[:-1] - self.phi * vector[-1] if self.phi else vector
+        return bool(rows[self.row] <= self.high and rows.min() >= self.low)
+
+
+def highest_minimum(levels: Vector, radius: float, phi: float = 0.0) -> float:
+    """The highest that min(x) + phi * s can be, for x and s within a common radius of `levels` and 0.
+
+    The k lowest are lifted to one level: by the Cauchy-Schwarz inequality to their mean plus
+    sqrt((1/k + phi^2) (radius^2 - their spread)), s included; k is the first for which the next is no lower than that.
+    """
+    ordered = np.sort(levels)
+    count = np.arange(1, len(ordered) + 1)
+    mean = np.cumsum(ordered) / count
+    for k, middle in zip(count.tolist(), mean.tolist(), strict=True):
+        spread = float(((ordered[:k] - middle) ** 2).sum())
+        left = sqrt(max(radius**2 - spread, 0.0))
+        gain = sqrt(1 / k + phi**2)
+        if k == len(ordered) or middle + left / (k * gain) <= ordered[k]:
+            return float(middle + gain * left)
+    raise AssertionError("levels: expected at least one")
+
+
+def _arrivals(sketch: EcmSketch, since: int) -> float:
+    return sketch._everything(since, _until(sketch, since)).value
+
+
+def _cells_of_item(sketch: EcmSketch, item: Item, since: int) -> Vector:
+    cells = cells_of(np.array([hash_item(item)], np.uint64), sketch._rows)
+    return sketch._read(cells.ravel(), since, _until(sketch, since)).value
+
+
+def table(sketch: EcmSketch, since: int) -> Vector:
+    """Every cell over the ticks after `since`, rounded up, as depth x width."""
+    return np.ceil(sketch._table(since, _until(sketch, since)).value)
+
+
+def _until(sketch: EcmSketch, since: int) -> int:
+    now = sketch.now
+    return since if now is None else max(now, since)

@@ -1,0 +1,169 @@
+"""The inner product of two streams: with p, q = (a +- b)/sqrt(2), it is (|p|^2 - |q|^2)/2, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any, Self
+
+import numpy as np
+
+from ecmsketch.errors import ConfigError
+from ecmsketch.kernels import kernel
+from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, Zone, table
+
+
+@dataclass(frozen=True)
+class InnerProduct(Function):
+    """The sum over all items of their frequency in stream `a` times that in `b`: min over rows j of <a_j, b_j>.
+
+    Vectors are 2 x rows x width: the cells of `a`, then those of `b`.
+    """
+
+    a: str = "a"
+    b: str = "b"
+
+    def __post_init__(self) -> None:
+        if self.a == self.b or not all(isinstance(name, str) and name for name in (self.a, self.b)):
+            raise ConfigError(f"InnerProduct: expected the names of two streams, got {self.a!r} and {self.b!r}")
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return self.a, self.b
+
+    def extract(self, sketches: Sketches, since: int) -> Vector:
+        return np.stack([table(sketches[self.a], since), table(sketches[self.b], since)])
+
+    def value(self, vector: Vector) -> float:
+        return float((vector[0] * vector[1]).sum(axis=1).min())
+
+    def extrema(self, center: Vector, radius: float) -> tuple[float, float]:
+        p, q = (np.sqrt((part**2).sum(axis=1)) for part in _rotated(center))
+        lowest = min(-highest_product(i, j, radius) for i, j in zip(q, p, strict=True))
+        return float(lowest), float(highest_least_product(p, q, radius))
+
+    def zone(self, reference: Vector, low: float, high: float) -> Zone:
+        p, q = _rotated(reference)
+        below = [Side.of(row_q, row_p, -low) for row_p, row_q in zip(p, q, strict=True)] if low > -inf else []
+        if high == inf:
+            return RowSides(below, None, 0)
+        above = [Side.of(row_p, row_q, high) for row_p, row_q in zip(p, q, strict=True)]
+        room = [side.room(row_p, row_q) for side, row_p, row_q in zip(above, p, q, strict=True)]
+        row = int(np.argmax(room))
+        return RowSides(below, above[row], row)
+
+    def exact(self, counts: Counts) -> float:
+        return float((counts.all(self.a) * counts.all(self.b)).sum())
+
+    def no_miss(self, tau: float, epsilon_sw: float) -> tuple[Self, float]:
+        return self, (1 - epsilon_sw) ** 2 * tau
+
+
+@dataclass(frozen=True)
+class RowSides:
+    """The product at least `low` in every row, and at most `high` in one."""
+
+    below: list[Side]
+    above: Side | None
+    row: int
+
+    def contains(self, vector: Vector) -> bool:
+        p, q = _rotated(vector)
+        if self.above is not None and self.above.room(p[self.row], q[self.row]) < 0:
+            return False
+        return all(side.room(row_q, row_p) >= 0 for side, row_p, row_q in zip(self.below, p, q, strict=False))
+
+
+@dataclass(frozen=True)
+class Side:
+    """A convex set of (x, y) where (|x|^2 - |y|^2)/2 <= most; `direction` is a unit vector, or 0.
+
+    most >= 0: |x| <= sqrt(2 most + |y|^2), and the right side is convex in y, so it is above each of its tangents;
+    the set below a tangent, |x| <= height + slope (<y, direction> - point), is convex.
+    most < 0: sqrt(|x|^2 - 2 most) <= <y, direction> <= |y|; the left side is convex in x.
+    """
+
+    direction: Vector
+    most: float
+    point: float = 0.0
+
+    @classmethod
+    def of(cls, x: Vector, y: Vector, most: float) -> Side:
+        """The one around (x, y) that touches the boundary where it is nearest."""
+        length = float(np.sqrt((y**2).sum()))
+        direction = y / length if length else y
+        if most < 0:
+            return cls(direction, most)
+        return cls(direction, most, nearest(float(np.sqrt((x**2).sum())), length, most))
+
+    def room(self, x: Vector, y: Vector) -> float:
+        """How much is left until the boundary; negative outside."""
+        along, square = float((y * self.direction).sum()), float((x**2).sum())
+        if self.most < 0:
+            return along - sqrt(square - 2 * self.most)
+        height = sqrt(2 * self.most + self.point**2)
+        slope = self.point / height if height else 0.0
+        return height + slope * (along - self.point) - sqrt(square)
+
+
+def _rotated(vector: Vector) -> tuple[Vector, Vector]:
+    return (vector[0] + vector[1]) / sqrt(2), (vector[0] - vector[1]) / sqrt(2)
+
+
+@kernel
+def highest_product(p: Any, q: Any, radius: Any) -> Any:
+    """The highest (P^2 - Q^2)/2 with (P, Q) within a radius of (p, q), all of them norms.
+
+    Q = q - s, and P = p + sqrt(radius^2 - s^2); the derivative by s, q - 2s - p s/sqrt(...), falls: bisection.
+    """
+    low, high = 0.0, min(radius, q / 2.0)
+    for _ in range(60):
+        s = (low + high) / 2.0
+        rest = np.sqrt(max(radius * radius - s * s, 0.0))
+        if (q - 2.0 * s) * rest > p * s:
+            low = s
+        else:
+            high = s
+    rest = np.sqrt(max(radius * radius - low * low, 0.0))
+    return ((p + rest) ** 2 - (q - low) ** 2) / 2.0
+
+
+@kernel
+def nearest(p: Any, q: Any, level: Any) -> Any:
+    """The Q of the point nearest to (p, q) at which (P^2 - Q^2)/2 is `level`, which is not below that at (p, q).
+
+    The point is P = p/(1 - m), Q = q/(1 + m), and P^2 - Q^2 grows with m from 0 to 1: bisection.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        m = (low + high) / 2.0
+        if (p / (1.0 - m)) ** 2 - (q / (1.0 + m)) ** 2 < 2.0 * level:
+            low = m
+        else:
+            high = m
+    return q / (1.0 + low)
+
+
+@kernel
+def highest_least_product(p: Any, q: Any, radius: Any) -> Any:
+    """The highest that the least row's product can be, if all rows move by a common radius in all.
+
+    Lifting every row to a level costs the sum of its squared distances to it: bisection over the level.
+    """
+    low, high = np.inf, np.inf
+    for j in range(p.shape[0]):
+        low = min(low, (p[j] ** 2 - q[j] ** 2) / 2.0)
+        high = min(high, highest_product(p[j], q[j], radius))
+    for _ in range(60):
+        level = (low + high) / 2.0
+        cost = 0.0
+        for j in range(p.shape[0]):
+            if (p[j] ** 2 - q[j] ** 2) / 2.0 < level:
+                to_q = nearest(p[j], q[j], level)
+                to_p = np.sqrt(max(2.0 * level + to_q * to_q, 0.0))
+                cost += (to_p - p[j]) ** 2 + (to_q - q[j]) ** 2
+        if cost <= radius * radius:
+            low = level
+        else:
+            high = level
+    return high

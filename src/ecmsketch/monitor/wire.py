@@ -1,0 +1,188 @@
+"""Bytes of messages and of states: an envelope with a checksum, and readers that trust nothing."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.config import MAX_CELLS
+from ecmsketch.errors import FormatError
+from ecmsketch.monitor.functions import Vector
+from ecmsketch.varint import MAX_BYTES, get_varints, put_varints
+
+MAGIC = b"ECMM"
+VERSION = 1
+MAX_NAME = 1024
+"""Bytes of a site's or a stream's name."""
+_HEADER = struct.Struct("<4sBB")
+_CHECKSUM = struct.Struct("<I")
+_FLOAT = struct.Struct("<d")
+_WHOLE, _FLOATS, _FEW = 0, 1, 2
+_MAX_WHOLE = 2.0**53
+_MAX_DIMENSIONS = 3
+_MAX_SPARSE = 2**22
+"""Entries of a vector whose zeros are left out: few bytes must not ask for much memory."""
+
+
+def seal(kind: int, parts: Iterable[bytes]) -> bytes:
+    """Parts as one message: header, parts, checksum."""
+    body = b"".join([_HEADER.pack(MAGIC, VERSION, kind), *parts])
+    return body + _CHECKSUM.pack(crc32(body))
+
+
+def checksum(sealed: bytes) -> int:
+    """The checksum that sealed bytes end with."""
+    found: int = _CHECKSUM.unpack(sealed[-_CHECKSUM.size :])[0]
+    return found
+
+
+def put_number(number: int) -> bytes:
+    """A number that is not negative."""
+    if number < 128:
+        return bytes((number,))
+    return put_varints(np.array([number], np.int64))
+
+
+def put_signed(number: int) -> bytes:
+    """A number of either sign: 0, -1, 1, -2, ... become 0, 1, 2, 3, ..."""
+    return put_number(2 * number if number >= 0 else -2 * number - 1)
+
+
+def put_float(number: float) -> bytes:
+    """Eight bytes."""
+    return _FLOAT.pack(number)
+
+
+def put_blob(data: bytes) -> bytes:
+    """Bytes after their length."""
+    return put_number(len(data)) + data
+
+
+def put_text(text: str) -> bytes:
+    """A name."""
+    return put_blob(text.encode())
+
+
+def put_vector(vector: Vector) -> bytes:
+    """Shape and entries: whole numbers in as few bytes as they need, others in eight; mostly zeros without them."""
+    shape = b"".join(put_number(length) for length in (vector.ndim, *vector.shape))
+    flat = vector.ravel()
+    if len(flat) and (np.abs(flat).max() >= _MAX_WHOLE or (flat != np.rint(flat)).any()):
+        return bytes((_FLOATS,)) + shape + flat.astype("<f8").tobytes()
+    whole = flat.astype(np.int64)
+    (places,) = np.nonzero(whole)
+    if 3 * len(places) > len(whole) or len(whole) > _MAX_SPARSE:
+        return bytes((_WHOLE,)) + shape + put_varints((whole << 1) ^ (whole >> 63))
+    some = whole[places]
+    gaps = np.diff(places, prepend=-1)
+    return (
+        bytes((_FEW,)) + shape + put_number(len(places)) + put_varints(gaps) + put_varints((some << 1) ^ (some >> 63))
+    )
+
+
+class Reader:
+    """Takes sealed bytes apart, in order; anything unexpected is a FormatError."""
+
+    def __init__(self, data: Any, what: str) -> None:
+        try:
+            self._data = bytes(memoryview(data))
+        except TypeError as error:
+            raise FormatError(f"{what}: expected bytes, got {type(data).__name__}") from error
+        self._what, self._at = what, _HEADER.size
+        self._end = len(self._data) - _CHECKSUM.size
+        if self._end < _HEADER.size or not self._data.startswith(MAGIC):
+            raise self.wrong("these bytes are not one")
+        _, version, self.kind = _HEADER.unpack_from(self._data)
+        if version != VERSION:
+            raise self.wrong(f"version {version} is unknown, expected {VERSION}")
+        if crc32(self._data[: self._end]) != checksum(self._data):
+            raise self.wrong("the checksum does not match; the bytes are damaged")
+        self.checksum = checksum(self._data)
+
+    def wrong(self, why: str) -> FormatError:
+        return FormatError(f"{self._what}: {why}")
+
+    def take(self, size: int) -> bytes:
+        if not 0 <= size <= self._end - self._at:
+            raise self.wrong(f"it ends where {size} more bytes should be")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def number(self, most: int = 2**62) -> int:
+        number = shift = 0
+        for count in range(MAX_BYTES):
+            byte = self.take(1)[0]
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                if (byte == 0 and count) or number > most:
+                    raise self.wrong(f"a number is not as it should be, at most {most}")
+                return number
+        raise self.wrong("a number is too long")
+
+    def signed(self) -> int:
+        number = self.number(2**63 - 1)
+        return number // 2 if number % 2 == 0 else -(number + 1) // 2
+
+    def float(self) -> float:
+        number: float = _FLOAT.unpack(self.take(_FLOAT.size))[0]
+        if number != number:
+            raise self.wrong("a value is not a number")
+        return number
+
+    def flag(self) -> bool:
+        return self.number(1) == 1
+
+    def blob(self) -> bytes:
+        return self.take(self.number())
+
+    def text(self) -> str:
+        try:
+            return self.take(self.number(MAX_NAME)).decode()
+        except UnicodeDecodeError as error:
+            raise self.wrong("a name is not UTF-8") from error
+
+    def vector(self) -> Vector:
+        form = self.number(_FEW)
+        shape = tuple(self.number(MAX_CELLS) for _ in range(self.number(_MAX_DIMENSIONS)))
+        size = prod(shape)
+        if form == _FLOATS:
+            vector = np.frombuffer(self.take(8 * size), "<f8").astype(np.float64)
+        elif form == _WHOLE:
+            vector = self._whole(size)
+        else:
+            if size > _MAX_SPARSE:
+                raise self.wrong(f"a vector of {size} numbers, expected at most {_MAX_SPARSE} with zeros left out")
+            count = self.number(size)
+            places = np.cumsum(self._numbers(count)) - 1
+            if ((places < 0) | (places >= size)).any() or (np.diff(places) < 1).any():
+                raise self.wrong("a vector has entries outside of it, or twice")
+            vector = np.zeros(size)
+            vector[places] = self._whole(count)
+        if not np.isfinite(vector).all():
+            raise self.wrong("a vector has entries that are not finite")
+        return vector.reshape(shape)
+
+    def _numbers(self, count: int) -> NDArray[np.int64]:
+        if count > self._end - self._at:
+            raise self.wrong(f"{count} numbers do not fit into its bytes")
+        numbers: NDArray[np.int64]
+        numbers, at = get_varints(np.frombuffer(self._data, np.uint8, self._end), self._at, count)
+        if at < 0:
+            raise self.wrong("a vector ends early")
+        self._at = int(at)
+        return numbers
+
+    def _whole(self, count: int) -> Vector:
+        numbers = self._numbers(count)
+        return ((numbers >> 1) ^ -(numbers & 1)).astype(np.float64)
+
+    def done(self) -> None:
+        if self._at != self._end:
+            raise self.wrong(f"{self._end - self._at} bytes are left over")
