@@ -1,0 +1,106 @@
+"""Results on disk: a CSV and a manifest for every experiment and stream; all that figures and reports are made from.
+
+results/<data>/<experiment>.csv
+results/<data>/<experiment>.manifest.json
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecmsketch.errors import InputError
+from ecmsketch.experiments.manifest import key_of, make_manifest
+from ecmsketch.experiments.spec import Context, Experiment, Row
+
+
+@dataclass(frozen=True)
+class Result:
+    """One experiment on one stream, as it was read back."""
+
+    manifest: dict[str, Any]
+    rows: list[Row]
+
+    @property
+    def experiment(self) -> str:
+        return str(self.manifest["key"]["experiment"])
+
+    @property
+    def data(self) -> str:
+        return str(self.manifest["key"]["data"])
+
+    @property
+    def label(self) -> str:
+        """Of the data: real or GENERATED."""
+        return str(self.manifest["key"]["label"])
+
+    def where(self, **wanted: Any) -> list[Row]:
+        """The rows whose columns have these values."""
+        return [row for row in self.rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def write(out: Path, spec: Experiment, context: Context, rows: list[Row], seconds: float) -> None:
+    """The CSV first, then the manifest that vouches for it: a run that is broken off leaves nothing that counts."""
+    folder = out / context.stream.name
+    folder.mkdir(parents=True, exist_ok=True)
+    table, manifest = _paths(folder, spec.name)
+    manifest.unlink(missing_ok=True)
+    with open(table, "w", newline="") as file:
+        writer = csv.DictWriter(file, spec.columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    facts = make_manifest(spec, context, seconds) | {"rows": len(rows), "sha256": _digest(table)}
+    part = manifest.with_suffix(".part")
+    part.write_text(json.dumps(facts, indent=2) + "\n")
+    os.replace(part, manifest)
+
+
+def is_done(out: Path, spec: Experiment, context: Context) -> bool:
+    """Whether the same run has been made already, and its CSV is as it was written."""
+    table, manifest = _paths(out / context.stream.name, spec.name)
+    try:
+        facts = json.loads(manifest.read_text())
+        return bool(facts["key"] == key_of(spec, context) and facts["sha256"] == _digest(table))
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def read_all(out: Path) -> list[Result]:
+    """All results in a folder, by data and experiment."""
+    found = [_read(path) for path in sorted(out.glob("*/*.manifest.json"))]
+    if not found:
+        raise InputError(f"{out}: there are no results in it; run an experiment first")
+    return found
+
+
+def _read(manifest: Path) -> Result:
+    facts = json.loads(manifest.read_text())
+    table = manifest.with_name(manifest.name.replace(".manifest.json", ".csv"))
+    if not table.exists():
+        raise InputError(f"{table}: the manifest is there, but not its CSV; run the experiment with --again")
+    with open(table, newline="") as file:
+        return Result(facts, [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)])
+
+
+def _value(text: str) -> Any:
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _paths(folder: Path, name: str) -> tuple[Path, Path]:
+    return folder / f"{name}.csv", folder / f"{name}.manifest.json"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,83 @@
+"""Beyond the paper: keep all sites' sketches and add up their answers (lazy union), against merging them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.experiments.accuracy import Observed, overall
+from ecmsketch.experiments.scratch import site_files
+from ecmsketch.experiments.sites import sketch_site
+from ecmsketch.experiments.spec import Context, Experiment, Row
+from ecmsketch.experiments.truth import Truth, exact
+from ecmsketch.experiments.variants import Variant
+from ecmsketch.merging import merge
+from ecmsketch.sketch import EcmSketch
+
+Answer = Callable[[Truth], NDArray[np.float64]]
+
+
+def run(spec: Experiment, context: Context) -> list[Row]:
+    """A row for every epsilon and way: a binary tree, one step, or no merging. Only EH: it is what merging hurts."""
+    parameters = spec.parameters
+    truths = exact(context.stream)
+    rows: list[Row] = []
+    with site_files(context) as files:
+        for epsilon in parameters["epsilons"]:
+            config = Variant("eh").config(epsilon, parameters["delta"], context.seed)
+            context.say(f"epsilon {epsilon}: {len(files)} sites")
+            rows += _compare(files, config, truths, context.stream.now)
+    return rows
+
+
+def _compare(files: list[Path], config: SketchConfig, truths: list[Truth], now: int) -> list[Row]:
+    sites = [sketch_site(path, config) for path in files]
+    for site in sites:
+        site.advance(now)
+    tree, n_way = merge(sites, method="binary"), merge(sites)
+    kept = sum(len(site.serialize()) for site in sites)
+    ways: dict[str, tuple[Answer, int, float]] = {
+        "binary tree": (_answers([tree]), len(tree.serialize()), tree.epsilon),
+        "n-way": (_answers([n_way]), len(n_way.serialize()), n_way.epsilon),
+        "lazy union": (_answers(sites), kept, sites[0].epsilon),
+    }
+    return [
+        {"epsilon": config.epsilon, "how": how, "sites": len(sites), **_errors(answer, truths), "promised": promise,
+         "bytes_kept": size}
+        for how, (answer, size, promise) in ways.items()
+    ]  # fmt: skip
+
+
+def _answers(sketches: list[EcmSketch]) -> Answer:
+    """What the sketches say together: sums of point queries."""
+
+    def answer(truth: Truth) -> NDArray[np.float64]:
+        total: Any = sum(sketch.estimate_many(truth.items, last=truth.last).value for sketch in sketches)
+        return np.asarray(total, np.float64)
+
+    return answer
+
+
+def _errors(answer: Answer, truths: list[Truth]) -> Row:
+    parts = []
+    for truth in truths:
+        errors = np.abs(answer(truth) - truth.counts) / truth.total
+        parts.append(Observed(len(errors), float(errors.mean()), float(errors.max())))
+    found = overall(parts)
+    return {"queries": found.queries, "avg_error": found.average, "max_error": found.worst}
+
+
+UNION = Experiment(
+    name="union",
+    title="Beyond: lazy union, every site's sketch kept and asked",
+    paper="no such table; a site's error is then never inflated by merging",
+    parameters={"epsilons": (0.05, 0.1, 0.2), "delta": 0.1},
+    columns=("epsilon", "how", "sites", "queries", "avg_error", "max_error", "promised", "bytes_kept"),
+    run=run,
+    needs_sites=True,
+)
