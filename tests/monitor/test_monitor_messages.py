@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from ecmsketch.errors import FormatError, InputError
 from ecmsketch.monitor import messages, wire
 from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
+from ecmsketch.ticks import MAX_TICK, MIN_TICK
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5)
 WHOLE = hnp.arrays(np.float64, SHAPES, elements=st.integers(-(2**53) + 1, 2**53 - 1).map(float))
@@ -89,6 +90,13 @@ def test_sizes_are_never_believed():
         messages.decode(wire.seal(3, [*head, wire.put_float(float("nan")), wire.put_float(1.0)]))
     with pytest.raises(FormatError, match="not UTF-8"):
         messages.decode(wire.seal(2, [wire.put_blob(b"\xff"), b"\x00"]))
+
+
+def test_all_ticks_fit():
+    for tick in (MIN_TICK, -1, 0, 1, 63, 64, MAX_TICK):
+        assert messages.decode(Report("s", 1, 1, tick, 0, np.zeros(1)).encode()).tick == tick
+    with pytest.raises(FormatError, match="a number is not as it should be"):
+        messages.decode(Report("s", 1, 1, MAX_TICK + 1, 0, np.zeros(1)).encode())
 
 
 def test_whole_numbers_take_few_bytes():

@@ -44,9 +44,11 @@ def checksum(sealed: bytes) -> int:
 
 def put_number(number: int) -> bytes:
     """A number that is not negative."""
-    if number < 128:
-        return bytes((number,))
-    return put_varints(np.array([number], np.int64))
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes((*out, number))
 
 
 def put_signed(number: int) -> bytes:
@@ -116,7 +118,7 @@ class Reader:
 
     def number(self, most: int = 2**62) -> int:
         number = shift = 0
-        for count in range(MAX_BYTES):
+        for count in range(MAX_BYTES + 1):  # one more than other varints, for the sign of the largest tick
             byte = self.take(1)[0]
             number |= (byte & 127) << shift
             shift += 7
@@ -127,7 +129,7 @@ class Reader:
         raise self.wrong("a number is too long")
 
     def signed(self) -> int:
-        number = self.number(2**63 - 1)
+        number = self.number(2**63)
         return number // 2 if number % 2 == 0 else -(number + 1) // 2
 
     def float(self) -> float:
