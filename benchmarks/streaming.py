@@ -1,6 +1,6 @@
 """Live sketches of 33 sites against a JVM count per site: the same files, one session; and whether anything grows.
 
-Files hold two minutes of a generated day each, one per trigger. Rates leave the first two triggers out, in which
+A trigger takes two files, one a core, of a minute of a generated day. Rates leave the first two triggers out, in which
 workers start. The checkpoint's size is that after each trigger.
 """
 
@@ -17,7 +17,9 @@ from typing import Any
 import ecmsketch as ecm
 from benchmarks.table import Row, show
 
-FILES, ROWS = 24, 3_000_000
+TRIGGERS, ROWS, SECONDS = 48, 1_500_000, 60
+"""Rows and seconds of a trigger."""
+CORES = 2
 
 
 def run() -> None:
@@ -58,10 +60,11 @@ def _write(folder: Path) -> None:
 
     rng = np.random.default_rng(0)
     folder.mkdir()
-    for i in range(FILES):
-        ticks = np.sort(rng.integers(120 * i, 120 * (i + 1), ROWS)) + 900_000_000
-        objects = rng.zipf(1.3, ROWS) % 90_000
-        servers = rng.choice(np.array(SERVERS), ROWS)
+    for i in range(CORES * TRIGGERS):
+        minute, rows = i // CORES, ROWS // CORES
+        ticks = np.sort(rng.integers(SECONDS * minute, SECONDS * (minute + 1), rows)) + 900_000_000
+        objects = rng.zipf(1.3, rows) % 90_000
+        servers = rng.choice(np.array(SERVERS), rows)
         path = folder / f"{i:03d}.parquet"
         pq.write_table(pa.table({"object": objects, "timestamp": ticks, "server": servers}), path)
         os.utime(path, (1_000_000 + i, 1_000_000 + i))  # Spark reads files by their age
@@ -69,7 +72,7 @@ def _write(folder: Path) -> None:
 
 def _source(spark: Any, folder: Path) -> Any:
     schema = "object bigint, timestamp bigint, server bigint"
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "log"))
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", CORES).parquet(str(folder / "log"))
 
 
 def _rate(query: Any) -> float:
@@ -155,5 +158,7 @@ def _show(count: float, plain: _Soak, named: _Soak) -> None:
             third, fourth = _quarters(sizes)
             value = f"up to {third / 1e6:.1f} MB in the third quarter, {fourth / 1e6:.1f} MB in the fourth"
             rows.append(Row(f"  {what}", value, "no more than 1.2 x", fourth <= 1.2 * third))
-    minutes = 2 * FILES
-    show(f"Streaming, local[2], 33 sites, {minutes} minutes of generated events, {FILES} triggers, epsilon 0.1", rows)
+    minutes = TRIGGERS * SECONDS // 60
+    show(
+        f"Streaming, local[2], 33 sites, {minutes} minutes of generated events, {TRIGGERS} triggers, epsilon 0.1", rows
+    )

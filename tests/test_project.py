@@ -15,7 +15,14 @@ from ecmsketch import codec
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if path.name == "demo.py" else [])  # that is `make demo`
+        for path in sorted((ROOT / "examples").glob("*.py"))
+    ],
+    ids=lambda path: path.name,
+)
 def test_examples_run(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -14,18 +17,41 @@ import pyarrow.parquet as pq
 import pytest
 
 import ecmsketch as ecm
+from ecmsketch.cli import main
+from ecmsketch.generate import WorldCupLog
 from ecmsketch.store import SketchRow, SketchStore
+from ecmsketch.worldcup98 import to_columns
 
 COMMAND = [sys.executable, "-m", "ecmsketch.cli"]
 ENVIRONMENT = {**os.environ, "COLUMNS": "160", "ECMSKETCH_QUIET": "1", "NO_COLOR": "1", "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
+SPARK = {"generate", "build", "stream", "monitor", "reproduce"}
+"""Commands that start Spark, which a process can do once."""
+
+
 def run(*arguments, code=0):
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=180
-    )
+    """A command, in this process if it can be: the exit code, and what it wrote."""
+    words = list(map(str, arguments))
+    if words[0] in SPARK and "--help" not in words:
+        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=ENVIRONMENT, timeout=180)
+    else:
+        done = run_here(words)
     assert done.returncode == code, done.stdout + done.stderr
     return done
+
+
+def run_here(words):
+    out, errors = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.dict(os.environ, ENVIRONMENT),
+        mock.patch.object(sys, "argv", ["ecmsketch", *words]),
+        redirect_stdout(out),
+        redirect_stderr(errors),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    return subprocess.CompletedProcess(words, ended.value.code or 0, out.getvalue(), errors.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +85,18 @@ def test_help_is_quick_and_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
     assert done.returncode == 0, done.stderr
-    for command in ("plan", "generate", "build", "merge", "query", "top", "quantile", "inspect"):
+    for command in (
+        "plan",
+        "generate",
+        "build",
+        "merge",
+        "query",
+        "top",
+        "quantile",
+        "inspect",
+        "monitor",
+        "reproduce",
+    ):
         assert command in done.stdout
         assert "Example: ecmsketch" in run(command, "--help").stdout.replace("\n", " ") or command == "generate"
 
@@ -129,9 +166,18 @@ def test_what_is_wrong_is_said_and_the_exit_code_says_which_kind(store, tmp_path
         assert "Traceback" not in done.stderr
 
 
-def test_a_day_from_end_to_end(tmp_path):
+@pytest.mark.slow
+def test_generate(tmp_path):
     facts = json.loads(run("generate", "worldcup98", tmp_path / "log", "--events", "40000", "--json").stdout)
     assert (facts["events"], facts["what"].startswith("generated")) == (40_000, True)
+    assert pq.read_table(tmp_path / "log").num_rows == 40_000
+
+
+def test_a_day_from_end_to_end(tmp_path):
+    log = WorldCupLog(40_000)
+    (tmp_path / "log").mkdir()
+    for index in range(log.slices):
+        pq.write_table(pa.table(to_columns(log.slice(index))), tmp_path / "log" / f"{index:03d}.parquet")
     columns = ("--item", "object", "--tick", "timestamp", "--site", "server")
     facts = json.loads(
         run(

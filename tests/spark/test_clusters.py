@@ -25,6 +25,7 @@ import ecmsketch as ecm
 from ecmsketch import worldcup98
 from ecmsketch.generate import WorldCupLog
 
+pytestmark = pytest.mark.slow  # two minutes of starting Spark
 SCRIPTS = Path(__file__).parent / "scripts"
 SITES = ("athens", "berlin", "cairo")
 WINDOW = 20_000
@@ -192,7 +193,6 @@ class TestAKilledExecutor:
         assert found["lost tasks"] >= 1
 
 
-@pytest.mark.slow  # a minute of starting Spark
 class TestConnect:
     def test_building(self, connect, one_process, check):
         assert connect["session"].startswith("pyspark.sql.connect")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
@@ -111,13 +112,19 @@ def _packed_batch(rows: list[tuple[Any, Rows | None, dict[str, int]]], part: int
 
 
 def _to_bytes(rows: Rows) -> bytes:
+    """Integers that span less than 2**32 take four bytes, above the least of them, which the schema says."""
     columns = rows.items if isinstance(rows.items, dict) else {"item": rows.items}
-    table: dict[str, Any] = {f"item_{i}": column for i, column in enumerate(columns.values())}
-    table["tick"] = rows.ticks
+    given: dict[str, Any] = {f"item_{i}": column for i, column in enumerate(columns.values())}
+    given["tick"] = rows.ticks
     if rows.weights is not None:
-        table["weight"] = rows.weights
+        given["weight"] = rows.weights
+    least: dict[str, str] = {}
+    for name, column in given.items():
+        if isinstance(column, np.ndarray) and int(column.max()) - (low := int(column.min())) < 2**32:
+            given[name] = np.subtract(column, low, dtype=np.int64).astype(np.uint32)
+            least[name] = str(low)
+    batch = pa.table(given, metadata=least)
     sink = pa.BufferOutputStream()
-    batch = pa.table(table)
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_table(batch)
     return bytes(sink.getvalue())
@@ -125,11 +132,17 @@ def _to_bytes(rows: Rows) -> bytes:
 
 def _from_bytes(data: bytes) -> Rows:
     table = pa.ipc.open_stream(data).read_all()
-    items = {name: _column(table[name]) for name in table.column_names if name.startswith("item_")}
-    weights = _column(table["weight"]) if "weight" in table.column_names else None
-    return Rows(next(iter(items.values())) if len(items) == 1 else items, _column(table["tick"]), weights)
+    least = table.schema.metadata or {}
+    columns = {name: _column(table[name], least.get(name.encode())) for name in table.column_names}
+    items = {name: column for name, column in columns.items() if name.startswith("item_")}
+    return Rows(
+        next(iter(items.values())) if len(items) == 1 else items, columns["tick"], columns.get("weight")
+    )  # fmt: skip
 
 
-def _column(column: Any) -> Any:
+def _column(column: Any, least: bytes | None) -> Any:
     whole = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
-    return whole.to_numpy(zero_copy_only=False) if pa.types.is_integer(whole.type) else whole
+    if not pa.types.is_integer(whole.type):
+        return whole
+    numbers = whole.to_numpy(zero_copy_only=False)
+    return numbers if least is None else numbers.astype(np.int64) + int(least)

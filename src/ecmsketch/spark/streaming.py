@@ -25,7 +25,7 @@ _OUTPUT = (
     "site {site}, sketch binary, events bigint, now bigint, late_counted bigint, late_dropped bigint, rejected bigint, "
     "reasons map<string, bigint>"
 )
-_STATE = "sketch binary, events bigint, reasons map<string, bigint>"
+_STATE = "sketch binary, events bigint, reasons map<string, bigint>, timer bigint"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -110,6 +110,7 @@ class _SiteProcessor(StatefulProcessor):
         """The state: bytes of the sketch, and what was counted and rejected."""
         self._handle = handle
         self._state = handle.getValueState("site", _STATE)
+        self._timer: int | None = None
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Feed what came in this trigger, in order of time."""
@@ -122,12 +123,17 @@ class _SiteProcessor(StatefulProcessor):
                 sketch = self._recipe.new(str(site))
             sketch.update_many(*batch)
             events += len(batch.ticks)
-        yield from self._keep(site, sketch, events, reasons, timerValues)
+        yield self._keep(site, sketch, events, reasons, timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Nothing came for a while: the site's clock follows the others'."""
         (site,) = key
-        yield from self._keep(site, *self._load(site), timerValues)
+        sketch, events, reasons = self._load(site)
+        before = None if sketch is None else sketch.now
+        self._timer = None
+        row = self._keep(site, sketch, events, reasons, timerValues)
+        if row["now"] != before:
+            yield row
 
     def close(self) -> None:
         """Nothing to do."""
@@ -135,7 +141,9 @@ class _SiteProcessor(StatefulProcessor):
     def _load(self, site: Any) -> tuple[Sketch | None, int, dict[str, int]]:
         kept = self._state.get()
         if kept is None:
+            self._timer = None
             return None, 0, {}
+        self._timer = kept[3]
         if kept[0] is None:
             return None, kept[1], dict(kept[2])
         sketch = load(bytes(kept[0]))
@@ -147,20 +155,22 @@ class _SiteProcessor(StatefulProcessor):
             )
         return sketch, kept[1], dict(kept[2])
 
-    def _keep(
-        self, site: Any, sketch: Sketch | None, events: int, reasons: dict[str, int], timers: Any
-    ) -> Iterator[Row]:
+    def _keep(self, site: Any, sketch: Sketch | None, events: int, reasons: dict[str, int], timers: Any) -> Row:
+        """Move the clock if need be, and store all; the timer is set again only if it is due, since that takes time."""
         newest = int(timers.getCurrentWatermarkInMs() / self._millis)
         config = self._recipe.config
         idle = newest - (config.allowed_lateness if config.late == "side" else 0)
         if sketch is not None and sketch.now is not None and newest > 0 and idle > sketch.now:
             sketch.advance(idle)
         data = None if sketch is None else sketch.serialize()
-        self._state.update((data, events, reasons))
-        for timer in self._handle.listTimers():
-            self._handle.deleteTimer(timer)
-        self._handle.registerTimer(int((newest + self._idle_after) * self._millis) + 1)
-        yield Row(
+        if self._timer is not None and self._timer <= timers.getCurrentWatermarkInMs():
+            self._handle.deleteTimer(self._timer)
+            self._timer = None
+        if self._timer is None:
+            self._timer = int((newest + self._idle_after) * self._millis) + 1
+            self._handle.registerTimer(self._timer)
+        self._state.update((data, events, reasons, self._timer))
+        return Row(
             site=site,
             sketch=data,
             events=events,
