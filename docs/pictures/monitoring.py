@@ -45,11 +45,11 @@ def watch_flights() -> None:
     table = pd.read_parquet(DATA / "flights" / "flights-3m.parquet", columns=["date", "origin", "destination"])
     ticks = table["date"].to_numpy().astype("datetime64[m]").astype(np.int64)
     first = ticks[0]
-    some = ticks < first + 56 * DAY
+    some = ticks < first + 28 * DAY
     ticks = ticks[some]
     pairs = (table["origin"] + "-" + table["destination"]).to_numpy()[some].astype(str)
-    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=DAY)
-    watch = Watch(SelfJoin(), Above(200_000), DAY, config)
+    config = ecm.SketchConfig(epsilon=0.01, delta=0.1, window=DAY)
+    watch = Watch(SelfJoin(), Above(600_000), DAY, config)
     sites = table["origin"].to_numpy()[some].astype(str)
     run = simulate(watch, Events(sites, pairs, ticks), every=HOUR, until=int(ticks[-1]), truth=True)
     title = (
@@ -76,7 +76,7 @@ def draw(run: Simulation, time: np.ndarray, unit: str, title: str, name: str) ->
     axes.set(xlabel=unit, ylabel="self-join size", xlim=(time[0], time[-1]), ylim=(0, top))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.0f}"))
     axes.set_title(title, loc="left", fontsize=10)
-    axes.legend(fontsize=8, frameon=False, ncols=2, loc="upper left")
+    figure.legend(fontsize=8, frameon=False, ncols=3, loc="outside lower center")
     figure.savefig(HERE / name, dpi=90)
     plt.close(figure)
 

@@ -38,12 +38,12 @@ class AlertStore:
         self.path = str(path)
         self._folder = DeltaFolder(self.path, SCHEMA, "alerts", storage_options)
 
-    def append_once(self, alerts: Iterable[Alert], monitor: str, batch: int) -> bool:
-        """Write alerts unless `monitor` has written this batch or a later one; returns whether they were written."""
-        monitor, batch = check_writer(monitor, batch)
+    def append_once(self, alerts: Iterable[Alert], monitor: str, batch: int, writer: str | None = None) -> bool:
+        """Write alerts unless `writer` (default: the monitor) has written this batch or a later; returns whether."""
+        writer, batch = check_writer(writer or monitor, batch)
         written = datetime.now(UTC)
         rows = [{"monitor": monitor, "batch": batch, "written": written, **alert._asdict()} for alert in alerts]
-        return self._folder.append_once(pa.Table.from_pylist(rows, SCHEMA), monitor, batch)
+        return self._folder.append_once(pa.Table.from_pylist(rows, SCHEMA), writer, batch)
 
     def read(self, monitor: str | None = None) -> list[dict[str, Any]]:
         """All alerts, or one monitor's, oldest first."""

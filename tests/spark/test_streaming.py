@@ -101,6 +101,9 @@ def test_files_and_triggers_do_not_matter(live, stream, one_process, make_config
     found = SketchStore(tmp_path / "store").latest()
     for site in SITES:
         assert same(found[site], one_process(config, site))
+    written = SketchStore(tmp_path / "store").history("athens")
+    live(tmp_path / "log", config, tmp_path / "store", tmp_path / "new checkpoint", files=4)
+    assert len(SketchStore(tmp_path / "store").history("athens")) == 1 + len(written)
     write(tmp_path / "log", stream, [*cuts, (59_000, 60_000)])
     with pytest.raises(PySparkException, match="another epsilon"):
         live(tmp_path / "log", config.replace(epsilon=0.04), tmp_path / "store", tmp_path / "checkpoint")

@@ -27,6 +27,7 @@ from ecmsketch.monitor import Alert, Coordinator, Site, Watch
 from ecmsketch.monitor.messages import kind_of
 from ecmsketch.spark.batch import make_recipe
 from ecmsketch.spark.packing import Packed, add_reasons, millis_of, unpack, with_clock
+from ecmsketch.spark.streaming import writer_of
 
 _OUTPUT = "site string, message binary, now bigint, events bigint, rejected bigint"
 _CONTROL = "site string, message binary"
@@ -116,7 +117,7 @@ def monitor_sites(
     def act(batch: DataFrame, number: int) -> None:
         status, raised = control.take(number, batch.collect())
         if alerts is not None and raised:
-            AlertStore(alerts).append_once(raised, name, number)
+            AlertStore(alerts).append_once(raised, name, number, writer_of(batch, name))
         if on_alert is not None:
             for alert in raised:
                 on_alert(alert)

@@ -78,11 +78,19 @@ def use_rocksdb(spark: Any) -> None:
     spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "10s")
 
 
+def writer_of(batch: DataFrame, name: str) -> str:
+    """Who writes a trigger: the name, and the query's id, which lives as long as its checkpoint does."""
+    context = getattr(batch.sparkSession, "sparkContext", None)  # Spark Connect has none
+    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    return name if query is None else f"{name}/{query}"
+
+
 def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, *, tidy_every: int | None = 100) -> Any:
     """A writer that puts each trigger's sketches into a store, once: DataStreamWriter, to be started.
 
-    A trigger that is done again after a crash writes nothing twice: the store remembers (name, batch). Every
-    `tidy_every` triggers what newer sketches replaced is dropped, and files unused for an hour are deleted.
+    A trigger that is done again after a crash writes nothing twice: the store remembers (name, query, batch). The
+    query is that of the checkpoint, so with a new checkpoint all is written anew. Every `tidy_every` triggers what
+    newer sketches replaced is dropped, and files unused for an hour are deleted.
     """
 
     def put(batch: DataFrame, number: int) -> None:
@@ -91,7 +99,7 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, 
         rows = batch.select("site", "sketch", "events").collect()
         changed = [SketchRow(str(row[0]), bytes(row[1]), row[2], "snapshot") for row in rows if row[1] is not None]
         live = SketchStore(store)
-        live.append_once(changed, name, number)
+        live.append_once(changed, writer_of(batch, name), number)
         if tidy_every is not None and number % tidy_every == tidy_every - 1:
             live.compact()
             live.vacuum(keep_hours=1, force=True)
