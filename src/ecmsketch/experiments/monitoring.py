@@ -18,7 +18,8 @@ def run(spec: Experiment, context: Context) -> list[Row]:
     parameters = spec.parameters
     events = _newest(context, parameters["events"])
     span = int(events.ticks[-1] - events.ticks[0])
-    every, last = max(span // parameters["steps"], 1), max(span // parameters["windows"], 1)
+    steps = min(parameters["steps"], parameters["checks"] // len(events.site_names))
+    every, last = max(span // max(steps, 1), 1), max(span // parameters["windows"], 1)
     config = SketchConfig(epsilon=parameters["epsilon"], delta=0.1, window=last, seed=context.seed)
     names, counts = np.unique(events.items, return_counts=True)
     functions: list[Function] = [Total(), Frequency(int(names[counts.argmax()]))]
@@ -81,6 +82,7 @@ MONITORING = Experiment(
     parameters={
         "events": 400_000,  # the newest of a stream
         "steps": 300,  # at which all sites are checked
+        "checks": 30_000,  # of all sites together: with many sites there are fewer steps
         "windows": 15,  # of the range that is watched, in all
         "epsilon": 0.1,
         "above": 0.1,  # of the time
