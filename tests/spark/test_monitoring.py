@@ -14,6 +14,7 @@ from ecmsketch import spark as ecm_spark
 from ecmsketch.alerts import AlertStore
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.monitor import Above, Events, Frequency, InnerProduct, SelfJoin, Watch, simulate
+from ecmsketch.spark.monitoring import _Control
 
 STEP, LAST, END = 250, 500, 2500
 VICTIM = 7
@@ -107,6 +108,14 @@ def test_two_streams_and_the_whole_vector(spark, flood, tmp_path):
         assert len(found) == 3
         for (_, at), alert in zip(found[1:], simulated.alerts[1:], strict=True):
             assert 0 <= at - alert.tick <= 2 * STEP
+
+
+def test_a_folder_is_of_one_watch(tmp_path):
+    for _ in range(2):
+        _Control(tmp_path, make_watch(Frequency(VICTIM), 800))
+    for other in (make_watch(Frequency(VICTIM), 900), make_watch(Frequency(8), 800), make_watch(SelfJoin(), 800)):
+        with pytest.raises(ConfigError, match="is of another watch"):
+            _Control(tmp_path, other)
 
 
 def test_refusals(spark, events, tmp_path):

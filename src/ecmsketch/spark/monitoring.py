@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from ecmsketch.alerts import AlertStore
 from ecmsketch.errors import ConfigError, InputError
-from ecmsketch.monitor import Alert, Coordinator, Site, Watch
+from ecmsketch.monitor import Alert, Coordinator, Custom, Site, Total, Watch
 from ecmsketch.monitor.messages import kind_of
 from ecmsketch.spark.batch import make_recipe
 from ecmsketch.spark.packing import Packed, add_reasons, millis_of, unpack, with_clock
@@ -73,9 +74,9 @@ def monitor_sites(
 ) -> Any:
     """A writer that watches a threshold over all sites of a stream: DataStreamWriter, to be started.
 
-    folder     on this machine, of this monitor alone: checkpoint, messages and the coordinator's state
+    folder     on this machine, of this watch alone: checkpoint, messages and the coordinator's state
     name       of the query, and of its alerts in the Delta table `alerts`, into which each is written once
-    stream     the column that says of which stream an event is, for InnerProduct(a, b)
+    stream     the column that says of which stream an event is, for InnerProduct(a, b); events of others are left out
     every      ticks after which a site without events is checked too; default: a hundredth of watch.last
     on_alert, on_status
                called in the driver; after a crash perhaps a second time for the same trigger
@@ -231,6 +232,18 @@ class _Control:
         self.outbox, self._states = str(folder / "outbox"), folder / "states"
         for made in (Path(self.outbox), self._states):
             made.mkdir(parents=True, exist_ok=True)
+        self._claim(folder / "watch.txt")
+
+    def _claim(self, path: Path) -> None:
+        """A folder is of one watch: sites and coordinator go on with what they had agreed upon."""
+        function = self._watch.function
+        same = "Custom" if isinstance(function, Custom) else repr(function)
+        watch = f"{same} {replace(self._watch, function=Total())!r}"
+        if path.exists() and path.read_text() != watch:
+            raise ConfigError(
+                f"folder: {path.parent} is of another watch, {path.read_text()}; give a folder of its own to {watch}"
+            )
+        path.write_text(watch)
 
     def take(self, number: int, rows: Iterable[Row]) -> tuple[Status, list[Alert]]:
         """A trigger's reports; what was there before the trigger decides, whether or not it was done already."""
