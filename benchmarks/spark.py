@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ecmsketch as ecm
+from benchmarks.sessions import start_spark
 from benchmarks.table import Row, show
 
 EVENTS = 48_000_000
@@ -23,18 +22,7 @@ SUBSET = 200_000
 
 def run() -> None:
     """All of it."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.driver.memory", "4g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    spark = start_spark(partitions=4)
     folder = Path(tempfile.mkdtemp(prefix="ecmsketch-bench-"))
     try:
         _measure(spark, str(folder / "log"))

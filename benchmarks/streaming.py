@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import ecmsketch as ecm
+from benchmarks.sessions import start_spark
 from benchmarks.table import Row, show
 
 TRIGGERS, ROWS, SECONDS = 48, 1_500_000, 60
@@ -24,20 +24,9 @@ CORES = 2
 
 def run() -> None:
     """All of it."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
-
     from ecmsketch import spark as ecm_spark
 
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.driver.memory", "4g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("OFF")
+    spark = start_spark(partitions=2)
     ecm_spark.use_rocksdb(spark)
     folder = Path(tempfile.mkdtemp(prefix="ecmsketch-bench-"))
     try:
