@@ -24,8 +24,12 @@ $(VENV)/kernels: $(READY) $(shell find src -name '*.py')
 demo: $(VENV)/kernels ## Generate a World Cup day on 33 servers, sketch it on Spark, merge, ask, compare with the truth
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/kernels ## Run the tests (some minutes)
-	@$(BIN)/python -m pytest -q
+WITH_SPARK := tests/spark tests/cli
+
+test: $(VENV)/kernels ## Run the tests (some minutes): those with Spark in a process beside the others
+	@$(BIN)/python -m pytest -q $(WITH_SPARK) >$(VENV)/tests-with-spark.log 2>&1 & beside=$$!; \
+	$(BIN)/python -m pytest -q $(WITH_SPARK:%=--ignore=%); others=$$?; \
+	wait $$beside; spark=$$?; cat $(VENV)/tests-with-spark.log; exit $$((others + spark))
 
 test-slow: $(VENV)/kernels ## Run the long tests too: fuzzing, many trials
 	@$(BIN)/python -m pytest -q -m 'slow or not slow'

@@ -1,1 +1,1 @@
-"""Speed, memory and accuracy, as ratios against peers measured in the same run: `make bench`."""
+"""Speed, memory and accuracy as ratios against peers that are measured in the same run: `make bench`."""

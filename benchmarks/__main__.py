@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named: python -m benchmarks [startup] [speed] [counters] [prefix] ..."""
+"""Run all benchmarks, or only the named ones: python -m benchmarks [startup] [speed] [counters] [prefix] ..."""
 
 from __future__ import annotations
 

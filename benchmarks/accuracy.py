@@ -1,4 +1,4 @@
-"""How wrong, on real streams: the heaviest items relative to themselves, and the worst underestimate."""
+"""Errors on real streams: of the heaviest items relative to their counts, and the worst underestimate."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 import ecmsketch as ecm
 from benchmarks.events import real
-from ecmsketch.hashing import hash_items
+from ecmsketch.inputs.items import hash_items
 
 
 def run() -> None:
-    """All of it."""
+    """Print a table for every real stream on this machine."""
     for name, items, ticks, window in real():
         print(f"\n## Accuracy: {name}, delta 0.01\n")
         print(
@@ -26,7 +26,7 @@ def run() -> None:
             for last in (window // 20, window):
                 _row(sketch, hashes[ticks > ticks[-1] - last], last)
     if not any(True for _ in real()):
-        print("\n## Accuracy: skipped, the folder shared/data is not on this machine")
+        print("\n## Accuracy: skipped, because the folder shared/data is not on this machine")
 
 
 def _row(sketch: ecm.EcmSketch, hashes, last: int) -> None:

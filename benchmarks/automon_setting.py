@@ -1,12 +1,11 @@
-"""The inner-product setting of AutoMon's evaluation (Sivan, Gabel, Schuster: AutoMon, SIGMOD 2022), made anew.
+"""The inner-product setting of AutoMon's evaluation (Sivan, Gabel, Schuster: AutoMon, SIGMOD 2022), rebuilt.
 
-Ten sites, each with a sliding window of 20 points of 40 numbers; the watched vector is the average over sites of the
-window's average, the function is the inner product of its halves, tracked within an additive error bound for 1000
-rounds (1001 with the first). Points come round robin; <x, y> of a point follows a line, a slow sine, a level where
-points are in turn 0 and 1 higher, a fast sine, and a line again. Their random numbers are not to be had (their file of
-them is not in the stored copy of their repository), their function values are: ours are within 0.014 of them in every
-round.
-They count every message: violations, requests, answers, synchronisations and balancing; not the first violations.
+Ten sites each have a sliding window of 20 points of 40 numbers. The watched vector is the average of the windows'
+averages over all sites. The function is the inner product of its halves, tracked within an additive error bound for
+1000 rounds (1001 with the first). Points arrive round robin. The inner product of a point follows a line, a slow sine,
+a constant to which every second point adds 1, a fast sine, and a line again. AutoMon's random numbers are not
+available, but its function values are: ours are within 0.014 of them in every round. AutoMon counts every message
+(violations, requests, answers, synchronisations and balancing) except the first violations.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ import numpy as np
 from ecmsketch.monitor import InnerProduct, Tracking, Watch, simulate_vectors
 
 PUBLISHED = {0.1: 3752, 0.2: 1979, 0.3: 1420, 0.5: 775, 0.8: 665}
-"""Messages by error bound."""
+"""AutoMon's published number of messages, by error bound."""
 
 
 def vectors(seed, sites=10, numbers=40, window=20, rounds=1020):
-    """Rounds x sites x the shape of an inner product's vector."""
+    """The vectors of all sites in every round, as rounds x sites x the shape of an inner product's vector."""
     rng = np.random.default_rng(seed)
     points, part = sites * rounds, sites * rounds // 5
     level = np.sin(10) + 1
@@ -45,14 +44,14 @@ def vectors(seed, sites=10, numbers=40, window=20, rounds=1020):
 
 
 def watched(given, bound, **changes):
-    """The simulation of one error bound."""
+    """Simulate one error bound."""
     lead, baselines = changes.pop("lead", 0.0), changes.pop("baselines", False)
     watch = Watch(InnerProduct(), Tracking(bound, lead=lead), combine="average", **changes)
     return simulate_vectors(watch, given, baselines=baselines)
 
 
 def main():
-    """Print the table, averaged over three seeds."""
+    """Print the number of messages, averaged over three seeds."""
     given = [vectors(seed) for seed in range(3)]
     ways = [{"test": test, "balance": balance} for test in ("zone", "ball") for balance in ("lazy", "eager")]
     for way in [*ways, {"lead": 0.7}]:

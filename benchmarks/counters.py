@@ -1,4 +1,4 @@
-"""The three counters beside each other on one stream, as in the paper's section 7: speed, memory, error, merging."""
+"""The three counters on one stream, as in the paper's section 7: speed, memory, error and merging."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ EVENTS = 4_000_000
 WINDOW = 1_000_000
 SITES = 33
 AUTHORS_RW = 15_000
-"""Updates a second of the authors' randomized waves."""
+"""Updates per second of the authors' randomized waves."""
 
 
 def run() -> None:
-    """All of it."""
+    """Measure the three counters at two epsilons."""
     items, ticks = zipf(EVENTS), np.arange(EVENTS) // 4
     for epsilon in (0.1, 0.05):
         results = {counter: _measure(counter, epsilon, items, ticks) for counter in ("eh", "dw", "rw")}
@@ -66,7 +66,7 @@ def _measure(counter: str, epsilon: float, items: Any, ticks: Any) -> dict[str, 
 
 
 def _errors(sketch: ecm.EcmSketch, items: Any, ticks: Any) -> tuple[float, float]:
-    """Over ranges from 100 ticks to the window, one point query per distinct item, error by all arrivals."""
+    """The average and the worst error, relative to all arrivals, of a point query per distinct item in four ranges."""
     averages, worst = [], 0.0
     for last in (100, 10_000, 100_000, WINDOW):
         names, counts = np.unique(items[ticks > ticks[-1] - last], return_counts=True)

@@ -1,4 +1,4 @@
-"""The streams that are measured: a generated one, and the real ones in shared/data where they are."""
+"""The streams to measure: a generated one, and the real ones if shared/data is there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 def zipf(events: int, distinct: int = 90_000, exponent: float = 1.1, seed: int = 0) -> Any:
-    """Zipf items over a fixed number of distinct ones, as uint64 names spread over 64 bits."""
+    """Items by a Zipf law, as numbers that are spread over 64 bits."""
     rng = np.random.default_rng(seed)
     weights = np.cumsum(np.arange(1, distinct + 1) ** -exponent)
     ranks = np.searchsorted(weights / weights[-1], rng.random(events))
@@ -22,7 +22,7 @@ def zipf(events: int, distinct: int = 90_000, exponent: float = 1.1, seed: int =
 
 
 def real() -> Iterator[tuple[str, Any, Any, int]]:
-    """(name, items, ticks, window) of each real stream that is on this machine."""
+    """The name, items, ticks and window of each real stream on this machine."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

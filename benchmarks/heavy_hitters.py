@@ -1,4 +1,4 @@
-"""What names cost: heavy_hitters=True against the same sketch without."""
+"""What keeping names costs: heavy_hitters=True against the same sketch without it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS = 4_000_000
 
 
 def run() -> None:
-    """All of it."""
+    """Compare both at three epsilons, for integers and texts."""
     rng = np.random.default_rng(0)
     pages = rng.zipf(1.2, EVENTS) % 100_000
     ticks = np.sort(rng.integers(0, 10**6, EVENTS))

@@ -1,4 +1,4 @@
-"""How large: in memory, as bytes, and as the stream grows."""
+"""The size of a sketch in memory and serialised, as the stream grows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.table import Row, show
 
 
 def run() -> None:
-    """All of it."""
+    """Measure the sizes after 1, 10 and 100 million events."""
     sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9))
     items = zipf(1_000_000)
     rows, buckets = [], {}

@@ -1,8 +1,8 @@
-"""Watching thresholds over many sites: messages and bytes against AutoMon, shipping the events, and synchronising.
+"""Messages and bytes of watching thresholds over many sites, against AutoMon, shipping all events and synchronising.
 
-Every way runs on the same events. "Tuned" synchronising has the longest period at which it is never wrong for
-longer than the lag said, chosen by one who knows the future; it has no local test to pay for, and nothing but its
-period to notice by.
+All methods run on the same events. "Tuned" synchronising has the longest period at which it is never wrong for longer
+than the stated lag. Choosing that period takes knowledge of the future. It pays for no local test, and notices changes
+only when its period ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 def run() -> None:
-    """All of it."""
+    """Compare on AutoMon's setting, on a generated log and, if they are there, on real flights."""
     _automon()
     _world_cup()
     if DATA.exists():
@@ -117,7 +117,7 @@ def _compare(title: str, events: Events, config: ecm.SketchConfig, every: int, f
 
 
 def _level(function: Any, events: Events, config: ecm.SketchConfig, every: int, share: float) -> float:
-    """The value that the function is below for so much of the time."""
+    """The value that the function is below for the given share of the time."""
     free = Watch(function, Above(1e15), config.window, config)
     found = simulate(free, events, every=every, until=int(events.ticks[-1]))
     values = found.column("value")[config.window // every :]

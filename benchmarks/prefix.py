@@ -1,4 +1,4 @@
-"""Ordered numbers: how fast a PrefixSketch is fed and asked."""
+"""How fast a PrefixSketch takes updates and answers questions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVENTS = 4_000_000
 
 
 def run() -> None:
-    """All of it."""
+    """Time updates, heavy hitters, quantiles and range sums."""
     rng = np.random.default_rng(0)
     addresses = (rng.zipf(1.2, EVENTS) * 2_654_435_761 % 2**32).astype(np.uint64)
     ticks = np.arange(EVENTS) // 10

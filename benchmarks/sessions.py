@@ -1,4 +1,4 @@
-"""A quiet Spark session on two cores, whose workers run this very Python."""
+"""A quiet Spark session on two cores whose workers run the same Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def start_spark(partitions: int) -> Any:
-    """With so many partitions after a shuffle."""
+    """Start Spark with the given number of partitions after a shuffle."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 

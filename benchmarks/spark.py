@@ -1,6 +1,7 @@
-"""Sketches on Spark against what Spark has: count_min_sketch (without a window), exact sliding windows.
+"""Sketches on Spark against what Spark offers: count_min_sketch (without a window) and exact sliding windows.
 
-48 M generated rows in Parquet; one session, works taking turns, best of two after a first that starts workers.
+All works read the same 48 M generated rows of Parquet in one session. They take turns; the best of two turns counts,
+after a first one that starts workers.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from benchmarks.table import Row, show
 
 EVENTS = 48_000_000
 SUBSET = 200_000
+COLUMNS = ("object", "timestamp", "server")
+TARGETS = {"files 0.1": 1.0, "frame 0.1": 0.4, "files 0.01": None, "frame 0.01": None}
+"""The least speed of each work, as a multiple of count_min_sketch's."""
 
 
 def run() -> None:
-    """All of it."""
+    """Generate the log and measure all works on it."""
     spark = start_spark(partitions=4)
     folder = Path(tempfile.mkdtemp(prefix="ecmsketch-bench-"))
     try:
@@ -31,36 +35,55 @@ def run() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _nothing(batches: Any) -> Any:
+def _measure(spark: Any, path: str) -> None:
+    from ecmsketch import spark as ecm_spark
+    from ecmsketch.generate import WorldCupLog
+
+    generating = _timed(lambda: ecm_spark.write_generated(spark, WorldCupLog(EVENTS, day=66, days=4), path))
+    events = spark.read.parquet(path)
+    best, results = _take_turns(_works(spark, path, events))
+    size = sum(len(row["sketch"]) for row in results["files 0.1"])
+    rows = [
+        *_speeds(best),
+        Row("bytes of all sketches, epsilon 0.1", f"{size:,}; the log has {20 * EVENTS:,}"),
+        Row("generating, as Parquet", f"{EVENTS / generating / 1e6:.1f} M events/s"),
+        _exact_windows(events),
+        _merging(spark, results["files 0.1"]),
+    ]
+    show("Spark, local[2], 48 M generated World Cup requests", rows)
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _count_rows(batches: Any) -> Any:
     import pyarrow as pa
 
     yield pa.RecordBatch.from_arrays([pa.array([sum(batch.num_rows for batch in batches)])], names=["rows"])
 
 
-def _measure(spark: Any, path: str) -> None:
+def _works(spark: Any, path: str, events: Any) -> dict[str, Callable[[], Any]]:
     from pyspark.sql import functions as F  # noqa: N812
 
     from ecmsketch import spark as ecm_spark
-    from ecmsketch.generate import WorldCupLog
 
-    began = time.perf_counter()
-    ecm_spark.write_generated(spark, WorldCupLog(EVENTS, day=66, days=4), path)
-    generating = EVENTS / (time.perf_counter() - began)
-    events = spark.read.parquet(path)
-    columns = ("object", "timestamp", "server")
-
-    def built_in() -> Any:
-        sketch = F.count_min_sketch("object", F.lit(0.001), F.lit(0.99), F.lit(42))
-        return events.select(sketch).collect()
-
-    works: dict[str, Callable[[], Any]] = {"built-in": built_in}
+    built_in = F.count_min_sketch("object", F.lit(0.001), F.lit(0.99), F.lit(42))
+    works: dict[str, Callable[[], Any]] = {"built-in": lambda: events.select(built_in).collect()}
     for epsilon in (0.1, 0.01):
         config = ecm.SketchConfig(epsilon=epsilon, delta=0.1, window=4 * 86_400, merge_depth=1)
         works[f"files {epsilon}"] = lambda config=config: ecm_spark.build_sketches_from_files(
-            spark, path, config, *columns
+            spark, path, config, *COLUMNS
         ).collect()
-        works[f"frame {epsilon}"] = lambda config=config: ecm_spark.build_sketches(events, config, *columns).collect()
-    works["nothing"] = lambda: events.select(*columns).mapInArrow(_nothing, "rows bigint").collect()
+        works[f"frame {epsilon}"] = lambda config=config: ecm_spark.build_sketches(events, config, *COLUMNS).collect()
+    works["nothing"] = lambda: events.select(*COLUMNS).mapInArrow(_count_rows, "rows bigint").collect()
+    return works
+
+
+def _take_turns(works: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, Any]]:
+    """The best seconds and the last result of each work."""
     best = dict.fromkeys(works, float("inf"))
     results: dict[str, Any] = {}
     for turn in range(3):
@@ -69,34 +92,39 @@ def _measure(spark: Any, path: str) -> None:
             results[name] = work()
             if turn:  # the first turn starts workers and compiles
                 best[name] = min(best[name], time.perf_counter() - began)
+    return best, results
+
+
+def _speeds(best: dict[str, float]) -> list[Row]:
     rate = EVENTS / best["built-in"]
     rows = [Row("count_min_sketch(object, 0.001, 0.99, 42), no window", f"{rate / 1e6:.1f} M rows/s")]
-    for name, target in (("files 0.1", 1.0), ("frame 0.1", 0.4), ("files 0.01", None), ("frame 0.01", None)):
+    for name, target in TARGETS.items():
         kind, epsilon = name.split()
         title = {"files": "build_sketches_from_files", "frame": "build_sketches"}[kind]
         ratio = best["built-in"] / best[name]
         value = f"{ratio:.2f} x that, {EVENTS / best[name] / 1e6:.1f} M rows/s"
         wanted = "" if target is None else f"at least {target} x"
         rows.append(Row(f"{title}, epsilon {epsilon}", value, wanted, None if target is None else ratio >= target))
-    floor = best["built-in"] / best["nothing"]
-    rows.append(
-        Row("mapInArrow that does nothing with the same columns", f"{floor:.2f} x: the most a DataFrame can give")
-    )
-    size = sum(len(row["sketch"]) for row in results["files 0.1"])
-    rows.append(Row("bytes of all sketches, epsilon 0.1", f"{size:,}; the log is {20 * EVENTS:,}"))
-    rows.append(Row("generating, as Parquet", f"{generating / 1e6:.1f} M events/s"))
+    limit = f"{best['built-in'] / best['nothing']:.2f} x: no DataFrame can be faster"
+    return [*rows, Row("mapInArrow that only counts rows of the same columns", limit)]
+
+
+def _exact_windows(events: Any) -> Row:
+    from pyspark.sql import functions as F  # noqa: N812
+
     subset = events.limit(SUBSET).select("object", F.timestamp_seconds("timestamp").alias("at")).cache()
     subset.count()
-    began = time.perf_counter()
-    subset.groupBy(F.window("at", "1 day", "1 hour"), "object").count().agg(F.sum("count")).collect()
-    exact = SUBSET / (time.perf_counter() - began)
-    rows.append(Row(f"exact windows of a day sliding hourly, {SUBSET:,} rows", f"{exact / 1e6:.2f} M rows/s"))
+    windows = subset.groupBy(F.window("at", "1 day", "1 hour"), "object").count().agg(F.sum("count"))
+    exact = SUBSET / _timed(windows.collect)
+    return Row(f"exact windows of a day that slide hourly, {SUBSET:,} rows", f"{exact / 1e6:.2f} M rows/s")
+
+
+def _merging(spark: Any, sketches: list[Any]) -> Row:
+    from ecmsketch import spark as ecm_spark
+
     frame = spark.createDataFrame(
-        [(row["site"], bytes(row["sketch"])) for row in results["files 0.1"]], "site bigint, sketch binary"
+        [(row["site"], bytes(row["sketch"])) for row in sketches], "site bigint, sketch binary"
     )
-    began = time.perf_counter()
-    ecm_spark.merge_sketches(frame)
-    rows.append(
-        Row(f"merging {len(results['files 0.1'])} sketches, epsilon 0.1", f"{time.perf_counter() - began:.1f} s")
+    return Row(
+        f"merging {len(sketches)} sketches, epsilon 0.1", f"{_timed(lambda: ecm_spark.merge_sketches(frame)):.1f} s"
     )
-    show("Spark, local[2], 48 M generated World Cup requests", rows)

@@ -1,4 +1,4 @@
-"""How fast: against a Count-Min sketch without a window, and against probstructs."""
+"""The speed of updates, queries and merges, against a Count-Min sketch without a window and probstructs."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def merges() -> None:
 
 
 def run() -> None:
-    """All of it."""
+    """Time updates, single calls, queries and merges."""
     updates()
     single_updates()
     queries()

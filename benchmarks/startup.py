@@ -1,4 +1,4 @@
-"""How long until the first answer: importing, and compiling for the first time ever."""
+"""How long the first answer takes: importing every public name, and compiling every kernel for the first time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import time
 
 from benchmarks.table import Row, show
 
-EVERYTHING = """
+EVERY_NAME = """
+import ecmsketch
+for name in ecmsketch.__all__:
+    getattr(ecmsketch, name)
+"""
+"""`import ecmsketch` alone imports nothing: the package loads a name when it is first used."""
+EVERY_KERNEL = """
 import numpy as np, pyarrow as pa, ecmsketch as ecm
 for counter in ("eh", "dw", "rw"):
     for window in (1000, 2**40):
@@ -31,25 +37,27 @@ for counter in ("eh", "dw", "rw"):
 
 
 def run() -> None:
-    """All of it."""
+    """Time the imports, the first compilation and a start with cached kernels."""
     with tempfile.TemporaryDirectory() as cache:
-        first, notice = _seconds(EVERYTHING, cache)
-        again, _ = _seconds(EVERYTHING, cache)
-        imports = min(_seconds("import ecmsketch", cache)[0] for _ in range(3))
-    bare = min(_seconds("pass", "")[0] for _ in range(3))
+        first, notice = _seconds(EVERY_KERNEL, cache)
+        again, _ = _seconds(EVERY_KERNEL, cache)
+        ours, numba, bare = (
+            min(_seconds(code, cache)[0] for _ in range(3)) for code in (EVERY_NAME, "import numba", "pass")
+        )
     show(
         "Starting",
         [
-            Row("import ecmsketch, kernels cached", f"{imports - bare:.2f} s", "under 1 s", imports - bare < 1),
-            Row("every kernel compiled, first time ever", f"{first:.1f} s", "under 30 s", first < 30),
-            Row("the same, kernels cached", f"{again:.1f} s"),
-            Row("said on stderr meanwhile", notice.strip() or "nothing", "a line", bool(notice.strip())),
+            Row("import every public name", f"{ours - bare:.2f} s", "under 1 s", ours - bare < 1),
+            Row("of that, numba and numpy", f"{numba - bare:.2f} s"),
+            Row("compile every kernel, first time ever", f"{first:.1f} s", "under 30 s", first < 30),
+            Row("the same with cached kernels", f"{again:.1f} s"),
+            Row("printed on stderr meanwhile", notice.strip() or "nothing", "a line", bool(notice.strip())),
         ],
     )
 
 
 def _seconds(code: str, cache: str) -> tuple[float, str]:
-    environment = os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     begin = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)  # noqa: S603
     return time.perf_counter() - begin, done.stderr

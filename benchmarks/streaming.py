@@ -1,7 +1,7 @@
-"""Live sketches of 33 sites against a JVM count per site: the same files, one session; and whether anything grows.
+"""Live sketches of 33 sites against a JVM count per site, on the same files in one session; and whether anything grows.
 
-A trigger takes two files, one a core, of a minute of a generated day. Rates leave the first two triggers out, in which
-workers start. The checkpoint's size is that after each trigger.
+A trigger reads two files, one per core, with a minute of a generated day. Rates exclude the first two triggers, which
+start workers. The size of the checkpoint is taken after each trigger.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from benchmarks.sessions import start_spark
 from benchmarks.table import Row, show
 
 TRIGGERS, ROWS, SECONDS = 48, 1_500_000, 60
-"""Rows and seconds of a trigger."""
+"""The number of triggers, and the rows and seconds of each."""
 CORES = 2
 
 
 def run() -> None:
-    """All of it."""
+    """Time the count and the sketches, with and without heavy hitters."""
     from ecmsketch import spark as ecm_spark
 
     spark = start_spark(partitions=2)
@@ -56,7 +56,7 @@ def _write(folder: Path) -> None:
         servers = rng.choice(np.array(SERVERS), rows)
         path = folder / f"{i:03d}.parquet"
         pq.write_table(pa.table({"object": objects, "timestamp": ticks, "server": servers}), path)
-        os.utime(path, (1_000_000 + i, 1_000_000 + i))  # Spark reads files by their age
+        os.utime(path, (1_000_000 + i, 1_000_000 + i))  # Spark reads the oldest files first
 
 
 def _source(spark: Any, folder: Path) -> Any:
@@ -65,7 +65,7 @@ def _source(spark: Any, folder: Path) -> Any:
 
 
 def _rate(query: Any) -> float:
-    """Rows per second of whole triggers, without the first two and those without rows."""
+    """Rows per second over all triggers except the first two and those without rows."""
     done = [progress for progress in query.recentProgress if progress["numInputRows"]][2:]
     seconds = sum(progress["durationMs"]["triggerExecution"] for progress in done) / 1000
     return sum(progress["numInputRows"] for progress in done) / seconds
@@ -117,7 +117,7 @@ def _size(folder: Path) -> int:
 
 
 def _resident() -> int:
-    """Of this process's Python workers."""
+    """The resident memory of Spark's Python workers, in bytes."""
     total = 0
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
@@ -131,7 +131,7 @@ def _resident() -> int:
 
 
 def _quarters(sizes: list[int]) -> tuple[int, int]:
-    """The largest of the third and of the fourth quarter of the triggers."""
+    """The largest size in the third and in the fourth quarter of the triggers."""
     quarter = len(sizes) // 4
     return max(sizes[2 * quarter : 3 * quarter]), max(sizes[3 * quarter :])
 

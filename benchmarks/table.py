@@ -1,4 +1,4 @@
-"""How results are timed and shown."""
+"""Time works and print their results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One result; `met` is None where there is no target."""
+    """One result. `met` is None if there is no target."""
 
     name: str
     value: str
@@ -27,7 +27,7 @@ def show(title: str, rows: list[Row]) -> None:
 
 
 def best_seconds(*works: Callable[[], object], rounds: int = 5) -> list[float]:
-    """The least time each work took, the works taking turns so that a noisy machine treats them alike."""
+    """The shortest time of each work. Works take turns, so that a noisy machine slows all of them alike."""
     best = [float("inf")] * len(works)
     for work in works:
         work()

@@ -1,4 +1,4 @@
-"""The peer that cannot be beaten: a Count-Min sketch without a window, same hashing, same compiler."""
+"""The upper limit of speed: a Count-Min sketch without a window, with the same hashing and compiler."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 from numba import int64, uint64
 
 from ecmsketch.counters.counting import count
-from ecmsketch.hashing import RowHashes, fill_cells, row_hashes
+from ecmsketch.inputs.row_hashes import RowHashes, fill_cells, row_hashes
 from ecmsketch.kernels import kernel
 
 
 class CountMin:
-    """Plain counters."""
+    """A Count-Min sketch of plain counters."""
 
     def __init__(self, width: int, depth: int, seed: int = 0) -> None:
         self.rows = row_hashes(seed, depth, width)
         self.counts = np.zeros(width * depth, np.int64)
 
     def update_many(self, items: Any, block: int = 65_536) -> None:
-        """Hash a block, then count it: the fastest way found."""
+        """Hash a block, then count it: the fastest way that we found."""
         cells = np.empty((len(self.rows.low), block), np.uint32)
         for begin in range(0, len(items), block):
             part = items[begin : begin + block]
@@ -28,7 +28,7 @@ class CountMin:
             count(cells[:, : len(part)], self.counts)
 
     def update_many_plainly(self, items: Any) -> None:
-        """Event by event, as it is usually written."""
+        """Update event by event, as Count-Min is usually written."""
         _count_plainly(items, self.rows, self.counts)
 
 

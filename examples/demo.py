@@ -1,4 +1,4 @@
-"""A World Cup day on 33 servers: generate the log, sketch it on Spark, merge, ask, and compare with the truth."""
+"""A World Cup day on 33 servers: generate the log, sketch it on Spark, merge, ask, and compare with exact counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def build(spark: Any, log: WorldCupLog, path: str, config: ecm.SketchConfig) -> Any:
-    """One sketch per server; workers read the log's files themselves."""
+    """Build one sketch per server; Spark's workers read the files of the log."""
     from ecmsketch import spark as ecm_spark
 
     with spark_progress(spark, "generating the log"):
@@ -45,26 +45,26 @@ def build(spark: Any, log: WorldCupLog, path: str, config: ecm.SketchConfig) -> 
         rows = sketches.collect()
     seconds = time.perf_counter() - began
     moved = sum(len(row["sketch"]) for row in rows)
-    print(f"{len(rows)} servers, one sketch each, in {seconds:.0f} s (most of it workers starting).")
+    print(f"{len(rows)} servers, one sketch each, in {seconds:.0f} s (mostly starting workers).")
     print(f"Bytes to send: {moved:,} as sketches, {RECORD_BYTES * EVENTS:,} as the log itself.\n")
     return sketches
 
 
 def merge(spark: Any, sketches: Any) -> ecm.EcmSketch:
-    """All servers as one, in one step."""
+    """Merge the sketches of all servers in one step."""
     from ecmsketch import spark as ecm_spark
 
     levels: list[ecm_spark.MergeLevel] = []
     with spark_progress(spark, "merging"):
         merged = ecm_spark.merge_sketches(sketches, report=levels.append)
     assert isinstance(merged, ecm.EcmSketch)
-    print(f"Merged {levels[0].inputs} sketches in {len(levels)} level: point queries hold {merged.epsilon:.4f} of the")
-    print(f"arrivals now, {merged.config.epsilon} was promised.\n")
+    print(f"Merged {levels[0].inputs} sketches in {len(levels)} level: the error of a point query is now at most")
+    print(f"{merged.epsilon:.4f} of the arrivals; {merged.config.epsilon} was promised.\n")
     return merged
 
 
 class Truth:
-    """Exact answers, for which Spark goes through the whole log again."""
+    """Exact answers, for which Spark reads the whole log again."""
 
     def __init__(self, spark: Any, path: str) -> None:
         from ecmsketch import spark as ecm_spark
@@ -76,7 +76,7 @@ class Truth:
         self.counts = [(row["object"], row["timestamp"], row["count"]) for row in rows]
 
     def frequencies(self, since: int, until: int) -> dict[int, int]:
-        """How often each page came in (since, until]."""
+        """The number of requests for each page in (since, until]."""
         found: dict[int, int] = {}
         for page, tick, count in self.counts:
             if since < tick <= until:
@@ -101,7 +101,7 @@ def busiest_pages(merged: ecm.EcmSketch, truth: Truth) -> None:
 
 def self_joins(merged: ecm.EcmSketch, truth: Truth) -> None:
     assert merged.now is not None
-    print("Self-join size, how skewed the requests are:")
+    print("Self-join size, a measure of how skewed the requests are:")
     for name, last in RANGES.items():
         exact = sum(count**2 for count in truth.frequencies(merged.now - last, merged.now).values())
         answer = merged.self_join(last=last)
@@ -110,7 +110,7 @@ def self_joins(merged: ecm.EcmSketch, truth: Truth) -> None:
 
 
 def draw(merged: ecm.EcmSketch, truth: Truth) -> None:
-    """The busiest page over the day, exact and as the sketch tells it."""
+    """Draw the requests for the busiest page over the day, exact and from the sketch."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""A flood against one page, hidden among 33 servers' usual requests: noticed as it begins, with next to no messages."""
+"""Notice a flood of requests for one page, spread over 33 busy servers, as it begins and with few messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ecmsketch.monitor import Above, Coordinator, SelfJoin, Site, Watch
 from ecmsketch.worldcup98 import SERVERS, to_columns
 
 LAST, EVERY = 600, 30
-"""Seconds: the range that is watched, and how often sites check."""
+"""The watched range and the time between two checks, in seconds."""
 PAGE, FLOOD = 4242, (50_000, 50_600)
 
 
@@ -29,7 +29,7 @@ def main() -> None:
             mine = servers[new] == number
             reports += site.observe(pages[new][mine], ticks[new][mine]) if mine.any() else []
             reports += site.tick(now)
-        while reports:  # the sites' reports to the coordinator, its answers to the sites, and so on
+        while reports:  # reports go to the coordinator, and its answers may cause new reports
             answers = coordinator.receive(*reports)
             sent += len(reports) + len(answers)
             bytes_sent += sum(map(len, reports)) + sum(len(answer) for _, answer in answers)
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def requests() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Servers, pages and seconds of generated hours, and the flood."""
+    """The servers, pages and seconds of generated requests, with the flood among them."""
     log = WorldCupLog(3_000_000, day=66, all_servers=True)
     columns = [to_columns(log.slice(index)) for index in range(log.slices)]
     servers, pages, ticks = (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ecmsketch as ecm
-from ecmsketch import budget
+from ecmsketch.config import budget
 from ecmsketch.errors import ConfigError
 
 

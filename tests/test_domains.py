@@ -4,6 +4,8 @@ import math
 from ipaddress import IPv4Address, IPv6Address
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,29 @@ def test_floats_keep_their_order_and_their_value(values):
 def test_not_a_number_has_no_place():
     with pytest.raises(InputError, match="1 of 2 are NaN"):
         floats.encode([1.0, math.nan])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ma.array([1.0, 2.0], mask=[0, 1]), np.array(["NaT"], "M8[s]"), np.array([5], "M8[s]"),
+        [np.datetime64("NaT")], np.array([5], "m8[s]"), [pd.NaT], [pd.NA, 1.0], [None, 1.0],
+        pd.Series([1.5, None], dtype="Float64"), pa.array([1.5, None]), [1j], np.array([1 + 1j]), [10**400], [object()],
+    ],
+)  # fmt: skip
+def test_what_is_missing_or_no_number_is_not_encoded(values):
+    with pytest.raises(InputError, match="floats"):
+        floats.encode(values)
+
+
+def test_one_value_or_a_column():
+    expected = floats.encode([2.5]).tolist()
+    for values in (2.5, np.float32(2.5), np.array(2.5), iter([2.5]), pa.array([2.5]), pd.Series([2.5]), (2.5,)):
+        assert floats.encode(values).tolist() == expected
+    for addresses in (pa.array(["0.0.0.9"]), pd.Series(["0.0.0.9"]), np.array([9]), 9, "0.0.0.9", {"0.0.0.9"}):
+        assert ipv4.encode(addresses).tolist() == [9]
+    with pytest.raises(InputError, match="1 of 2 are missing"):
+        ipv4.encode(["0.0.0.9", None])
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20))

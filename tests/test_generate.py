@@ -116,7 +116,7 @@ def test_slices_never_get_shorter_than_a_second(kind):
 def test_what_is_generated_says_so(kind):
     assert kind(1000).describe().startswith("generated: 1,000 ")
     assert "generated" in kind.__doc__
-    assert "days, times of day and servers by the real counts" in WorldCupLog(10, days=3).describe()
+    assert "days, times of day and servers follow the real counts" in WorldCupLog(10, days=3).describe()
     assert "14 June to 16 June 1998" in WorldCupLog(10, days=3).describe()
 
 
@@ -270,7 +270,7 @@ def test_settings_out_of_range_are_refused(make):
 @pytest.mark.parametrize("index", [-1, 1])
 def test_slices_that_are_not_there_are_refused(kind, index):
     for ask in (kind(10).slice, kind(10).slice_span, kind(10).slice_events):
-        with pytest.raises(InputError, match="slice: expected 0 to 0, got"):
+        with pytest.raises(InputError, match=rf"slice: got {index}, expected 0 to 0"):
             ask(index)
 
 

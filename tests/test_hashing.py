@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecmsketch.errors import InputError
-from ecmsketch.hashing import cells_of, hash_item, hash_items, row_hashes
+from ecmsketch.inputs.items import hash_item, hash_items
+from ecmsketch.inputs.row_hashes import cells_of, row_hashes
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "hashing.json").read_text())
 TEXTS = ["", "a", "10.0.0.1", "/index.html", "é日本語", "x" * 31, "x" * 32, "x" * 33, "y" * 200]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ecmsketch as ecm
-from ecmsketch import late as late_module
 from ecmsketch.errors import LateArrivalError
+from ecmsketch.sketch import late as late_module
 
 
 def make(**changes):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import MergeError
-from ecmsketch.sorting import sort_by_tick
+from ecmsketch.inputs.row_hashes import cells_of
+from ecmsketch.kernels.radix_sort import sort_by_tick
 from streams import cuts, ticks_of, zipf_items
 
 WINDOW = 2000
@@ -35,7 +36,7 @@ def cell_errors(sketch, items, ticks, weights, last):
     """The worst relative error of any cell over a range, and whether every cell's bounds hold."""
     table = sketch._table(sketch.now - last, sketch.now)
     inside = ticks > sketch.now - last
-    cells = ecm.hashing.cells_of(items[inside].astype(np.uint64), sketch._rows)
+    cells = cells_of(items[inside].astype(np.uint64), sketch._rows)
     exact = np.bincount(cells.ravel(), np.tile(weights[inside], len(cells)), minlength=sketch.config.cells)
     exact = exact.reshape(table.value.shape)
     error = np.abs(table.value - exact) / np.maximum(exact, 1)

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import ecmsketch as ecm
-from ecmsketch.hashing import hash_items
+from ecmsketch.inputs.items import hash_items
+from ecmsketch.inputs.kinds import Hashed
 
 
 def twitter(folder):
@@ -42,7 +43,7 @@ def test_real_streams_stay_within_their_bounds(shared_data, source, counter, eps
     hashes = hash_items(items)
     for last in (window // 50, window // 5, window):
         names, counts = np.unique(hashes[ticks > ticks[-1] - last], return_counts=True)
-        answers = sketch.estimate_many(names, last=last)
+        answers = sketch.estimate_many(Hashed(names, "t"), last=last)
         assert (answers.upper >= counts).all()
         assert (answers.value >= counts * (1 - config.epsilon_sw) - 1e-9).all()
         assert (answers.lower > counts).mean() <= config.delta
@@ -64,7 +65,7 @@ def test_randomized_waves_on_real_streams(shared_data, source):
     hashes = hash_items(items)
     for last in (window // 50, window):
         names, counts = np.unique(hashes[ticks > ticks[-1] - last], return_counts=True)
-        answers = sketch.estimate_many(names, last=last)
+        answers = sketch.estimate_many(Hashed(names, "t"), last=last)
         assert ((answers.lower > counts) | (answers.upper < counts)).mean() <= config.delta
         assert (np.abs(answers.value - counts) > 0.1 * counts.sum()).mean() <= config.delta
         assert sketch.total(last=last).covers(counts.sum())

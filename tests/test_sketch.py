@@ -423,3 +423,33 @@ def test_any_ticks_can_be_counted(ticks):
     sketch.update_many(["a"] * len(ticks), ticks)
     exact = sum(tick > max(ticks) - 2**40 for tick in ticks)
     assert sketch.estimate("a").covers(exact)
+
+
+def test_cells_and_tables_are_what_answers_are_made_of():
+    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000)
+    sketch = ecm.EcmSketch(config)
+    sketch.update_many([n % 7 for n in range(500)], range(500))
+    for asked in ({}, {"last": 100}, {"between": (100, 300)}):
+        cells, table = sketch.cells(3, **asked), sketch.table(**asked)
+        assert cells.value.shape == (config.depth,)
+        assert table.value.shape == (config.depth, config.width)
+        assert cells.value.min() == sketch.estimate(3, **asked).value
+        assert table.lower.sum(axis=1).max() <= sketch.total(**asked).value <= table.upper.sum(axis=1).min()
+        assert all(value in row for value, row in zip(cells.value, table.value, strict=True))
+        every = sketch.read_cells(np.arange(config.cells), **asked)
+        assert np.array_equal(every.value, table.value.ravel())
+    for wrong in (np.array([config.cells]), np.array([-1]), np.array([0.5]), 3):
+        with pytest.raises(QueryError, match="numbers: expected"):
+            sketch.read_cells(wrong)
+    assert sketch.first_tick == 0
+
+
+def test_cells_and_tables_of_a_prefix_sketch():
+    sketch = ecm.PrefixSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000), bits=16)
+    assert sketch.first_tick is None
+    sketch.update_many([n % 7 for n in range(500)], range(500))
+    for level in range(len(sketch.config.levels)):
+        assert sketch.table(level).upper.sum(axis=1).min() >= 500
+    assert sketch.cells(3, last=100).value.min() == sketch.estimate(3, last=100).value
+    with pytest.raises(QueryError, match="level: expected"):
+        sketch.table(len(sketch.config.levels))

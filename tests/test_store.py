@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import pickle
@@ -21,11 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch import delta
-from ecmsketch import store as store_module
 from ecmsketch.errors import MergeError, StoreError
-from ecmsketch.store import SCHEMA, SketchRow, SketchStore
-from ecmsketch.uniting import unite
+from ecmsketch.sketch.uniting import unite
+from ecmsketch.store import READER_HOURS, SCHEMA, SketchRow, SketchStore, delta, row_reader
 from streams import cuts, ticks_of, zipf_items
 
 WINDOW = 1000
@@ -139,43 +138,44 @@ class TestUnite:
 
 class TestWritingAndReading:
     @pytest.mark.parametrize("as_bytes", [False, True])
-    def test_every_kind_comes_back_as_it_was(self, store, as_bytes):
-        named = piece(0, 99, heavy_hitters=True)
-        numbers = ecm.PrefixSketch(make(), bits=16)
-        numbers.update_many([20, 35, 900], [1, 2, 3])
-        waves = piece(0, 99, counter="dw")
-        empty = ecm.EcmSketch(make())
-        given = {
-            "named": named,
-            "numbers": numbers,
-            "waves": waves,
-            'it\'s \\ a "s\u00eete"\n': empty,
-            "z": piece(0, 9),
-        }
+    @pytest.mark.parametrize("changes", [{}, {"heavy_hitters": True}, {"counter": "dw"}, {"bits": 16}])
+    def test_every_kind_comes_back_as_it_was(self, store, as_bytes, changes):
+        if "bits" in changes:
+            full, empty = (ecm.PrefixSketch(make(), **changes) for _ in range(2))
+            full.update_many([20, 35, 900], [1, 2, 3])
+        else:
+            full, empty = piece(0, 99, **changes), ecm.EcmSketch(make(**changes))
+        given = {"full": full, 'it\'s \\ a "s\u00eete"\n': empty, "z": full}
         store.append(SketchRow(site, s.serialize() if as_bytes else s, 7) for site, s in given.items())
         assert store.latest() == given
         assert store.sites() == sorted(given)
         for site, sketch in given.items():
             assert store.latest(site) == {site: sketch}
             assert store.read(site) == sketch
-        assert store.latest("named")["named"].top(1) == named.top(1)
+        if "heavy_hitters" in changes:
+            assert store.latest("full")["full"].top(1) == full.top(1)
         assert DeltaTable(store.path).version() == 1
 
     def test_columns_are_as_documented(self, store):
         before = datetime.now(UTC)
         store.append_once([SketchRow("x", piece(3, 99), 50)], "job", 4)
-        store.append([SketchRow("y", ecm.EcmSketch(make()), part="snapshot")])
+        store.append([SketchRow("z", piece(0, 9)), SketchRow("y", ecm.EcmSketch(make()), part="snapshot")])
         table = DeltaTable(store.path).to_pyarrow_table()
         assert table.schema.equals(SCHEMA)
-        x, y = table.sort_by("site").to_pylist()
+        x, y, z = table.sort_by("site").to_pylist()
         size = len(piece(3, 99).serialize())
-        expected = ("EcmSketch", "segment", 3, 99, 50, size, "job", 4)
-        names = ("kind", "part", "first_tick", "last_tick", "events", "bytes", "writer", "batch")
+        expected = ("EcmSketch", "segment", 3, 99, 50, size, "job", 1, 4, 1, 0)
+        names = (
+            "kind", "part", "first_tick", "last_tick", "events", "bytes", "writer", "generation", "batch", "version",
+            "position",
+        )  # fmt: skip
         assert tuple(x[name] for name in names) == expected
         assert before <= x["written"] <= y["written"] <= datetime.now(UTC)
-        assert [y[name] for name in ("part", "first_tick", "last_tick", "events", "writer", "batch")] == [
-            "snapshot", None, None, None, None, None,
+        assert [y[name] for name in ("part", "first_tick", "last_tick", "events", "writer", "generation", "batch")] == [
+            "snapshot", None, None, None, None, None, None,
         ]  # fmt: skip
+        assert [(row["version"], row["position"]) for row in (z, y)] == [(2, 0), (2, 1)]
+        assert [len(row["fingerprints"] or b"") for row in (x, y, z)] == [8, 0, 8]
 
     def test_segments_in_any_order_become_one_sketch(self, store):
         segments = [piece(100 * i, 100 * i + 99) for i in range(5)]
@@ -203,7 +203,7 @@ class TestWritingAndReading:
     def test_what_has_left_the_window_is_not_read(self, store, days, monkeypatch):
         store.append([SketchRow("x", piece(1500, 1550))])
         read = []
-        monkeypatch.setattr(store_module, "_decode", lambda row, data: read.append(row) or ecm.load(data))
+        monkeypatch.setattr(row_reader, "decode_row", lambda row, data: read.append(row) or ecm.load(data))
         latest = store.latest()["x"]
         assert sorted(row.first_tick for row in read) == [500, 600, 700, 800, 900, 1500]
         everything = ecm.concat([*days, piece(1500, 1550)])
@@ -432,13 +432,40 @@ class TestCompacting:
         before = store.latest()["x"]
         store.compact(span=WINDOW)
         assert store.vacuum() == []
-        with pytest.raises(StoreError, match="168 or more, got 0"):
+        with pytest.raises(StoreError, match="24 or more, got 0"):
             store.vacuum(0)
         orphan = tmp_path / "sketches" / "part-of-a-writer-that-died.parquet"
         orphan.write_bytes(b"PAR1")
         assert len(store.vacuum(0, force=True)) == 11
         assert not orphan.exists()
         assert store.latest()["x"] == before
+
+    def test_who_opened_the_store_within_a_day_reads_on_after_a_vacuum(self, store, days, tmp_path):
+        folder = tmp_path / "sketches"
+        hour = 3600
+        for file in folder.glob("*.parquet"):  # written long ago: only when a file was replaced may matter
+            os.utime(file, (time.time() - 1000 * hour,) * 2)
+        before = store.latest()["x"]
+        reader = row_reader.RowReader(DeltaTable(folder), "x")
+        store.compact(span=WINDOW)
+        (replaced,) = (path for path in folder.glob("_delta_log/*.json") if '"remove"' in path.read_text())
+        for hours, left in ((0, True), (READER_HOURS - 1, True), (READER_HOURS + 1, False)):
+            _say_removed(replaced, time.time() - hours * hour)
+            assert bool(store.vacuum(keep_hours=READER_HOURS)) is not left
+            if left:
+                assert unite(list(reader.sketches(reader.all).values())) == before
+        with pytest.raises(StoreError, match="cannot be read"):
+            reader.load(reader.all)
+        assert store.latest()["x"] == before
+
+
+def _say_removed(commit, when):
+    """Let a commit say that it replaced its files at another time."""
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    for action in actions:
+        if "remove" in action:
+            action["remove"]["deletionTimestamp"] = int(1000 * when)
+    commit.write_text("\n".join(map(json.dumps, actions)))
 
 
 def write_commits(path, name, commits):
@@ -516,8 +543,8 @@ class TestManyWriters:
         assert all(len(counts) == 1 for counts in batches.values()), "a commit was written in part"
         assert len(store.latest()) == 12
         for writer, (count,) in batches.items():
-            assert not store.append_once([SketchRow("z", piece(0, 9))], writer, count - 1)
-            assert store.append_once([SketchRow("z", piece(count, count + 9))], writer, count)
+            assert not store.append_once([SketchRow("z", blob)], writer, count - 1)
+            assert store.append_once([SketchRow("z", blob)], writer, count)
         store.compact()
         store.vacuum(0, force=True)
         assert len(store.latest()) == 13
@@ -598,6 +625,8 @@ class TestWhatIsRefused:
         for writer, batch in (("", 0), (None, 0), ("w", -1), ("w", 2**63), ("w", "0"), ("w", True)):
             with pytest.raises(StoreError, match=r"writer|batch"):
                 store.append_once([row], writer, batch)
+        with pytest.raises(StoreError, match=r"generation: expected a name or '', got 5"):
+            store.append_once([row], "w", 0, generation=5)
 
     @pytest.mark.parametrize(
         "wrong",
@@ -606,6 +635,7 @@ class TestWhatIsRefused:
             {"sketch": None},
             {"part": "whole"},
             {"written": None},
+            {"version": None},
             {"bytes": None},
         ],
     )
@@ -633,8 +663,12 @@ class TestWhatIsRefused:
         with pytest.raises(StoreError, match="sketches"):
             store.latest()
 
-    def test_rows_of_a_site_that_do_not_go_together(self, store):
-        store.append([SketchRow("x", piece(0, 9)), SketchRow("x", piece(20, 29, epsilon=0.2))])
+    def test_rows_of_a_site_that_do_not_go_together(self, store, tmp_path):
+        """They can only come from elsewhere: the store itself does not write them."""
+        other = SketchStore(tmp_path / "other")
+        other.append([SketchRow("x", piece(20, 29, epsilon=0.2))])
+        store.append([SketchRow("x", piece(0, 9))])
+        write_deltalake(store.path, DeltaTable(other.path).to_pyarrow_table(), mode="append")
         with pytest.raises(StoreError, match=r"site 'x': its rows cannot be united: .*epsilon"):
             store.latest()
 
@@ -647,7 +681,7 @@ class TestWhatIsRefused:
 def test_without_deltalake_the_library_works_and_the_store_says_what_to_install():
     code = (
         "import sys; sys.modules['deltalake'] = None\n"
-        "import ecmsketch; ecmsketch.EcmSketch; import ecmsketch.uniting\n"
+        "import ecmsketch; ecmsketch.EcmSketch; import ecmsketch.sketch.uniting\n"
         "assert 'pyarrow' not in sys.modules\n"
         "try:\n    import ecmsketch.store\n"
         "except ImportError as error:\n    print(error)"

@@ -195,12 +195,12 @@ def test_garbage_is_read_or_refused(data):
 
 def test_other_files_are_told_from_a_log(tmp_path):
     text = b"epoch,client,obj,url,status,size\n" * 40
-    with pytest.raises(InputError, match="record 0: expected a method of 0 to 8, got"):
+    with pytest.raises(InputError, match=r"record 0: got a method of [0-9]+, expected 0 to 8"):
         read(text)
     records = make_records(5)
     records["type"][3] = 13
     found = []
-    with pytest.raises(InputError, match="record 3: expected a type of 0 to 12, got 13"):
+    with pytest.raises(InputError, match="record 3: got a type of 13, expected 0 to 12"):
         found.extend(read_batches(io.BytesIO(records.tobytes())))
     assert len(found[0]) == 3
     (tmp_path / "log").write_bytes(b"\x1f\x8b" + bytes(100))
@@ -211,11 +211,11 @@ def test_other_files_are_told_from_a_log(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"status": [418]}, "status: expected one of STATUSES, got 418"),
-        ({"size": [-2]}, "size: expected -1 to"),
-        ({"client": [2**32]}, "client: expected 0 to"),
-        ({"server": [1.5]}, "server: expected integers"),
-        ({"type": [1, 2]}, "type: expected 1 values"),
+        ({"status": [418]}, "status: got 418, expected one of STATUSES"),
+        ({"size": [-2]}, "size: got -2 to -2, expected -1 to"),
+        ({"client": [2**32]}, "client: got .*, expected 0 to"),
+        ({"server": [1.5]}, "server: got an array of float64, expected integers"),
+        ({"type": [1, 2]}, "type: got 2 values, expected 1"),
         ({"object": None}, "got none called object"),
     ],
 )
@@ -231,7 +231,7 @@ def test_records_are_known_in_either_byte_order_and_nothing_else_is(tmp_path):
     assert native.dtype != RECORD
     write_log(tmp_path / "log", [native], compress=False)
     assert (tmp_path / "log").read_bytes() == records.tobytes()
-    with pytest.raises(InputError, match="expected a one-dimensional array of RECORD, got int64"):
+    with pytest.raises(InputError, match=r"got int64 .*, expected a one-dimensional array of RECORD"):
         to_columns(np.arange(3))
     with pytest.raises(InputError, match="got list"):
         write_log(tmp_path / "log", [[1, 2]], compress=True)

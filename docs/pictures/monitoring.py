@@ -1,4 +1,4 @@
-"""Draws docs/pictures/monitoring-*.png: thresholds over many sites, watched; beside what was true all the while."""
+"""Draw docs/pictures/monitoring-*.png: a threshold watched over many sites, beside the true value."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 FLOOD = HERE.parents[1] / "examples" / "flood.py"
 TRUTH, SKETCH, KNOWN, ALARM, QUIET = "#de2d26", "#08519c", "#6baed6", "#fdd0a2", "#636363"
 HOUR, DAY = 60, 1440
-"""In minutes, the ticks of flights."""
+"""In minutes: flights have ticks of a minute."""
 
 
 def watch_flood() -> None:
-    """examples/flood.py."""
+    """Draw the flood of examples/flood.py."""
     example = runpy.run_path(str(FLOOD))
     servers, pages, ticks = example["requests"]()
     config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=example["LAST"])
@@ -41,7 +41,7 @@ def watch_flood() -> None:
 
 
 def watch_flights() -> None:
-    """Origin and destination of US departures, of the last day; every airport is a site."""
+    """Draw the pairs of origin and destination of US departures in the last day; every airport is a site."""
     table = pd.read_parquet(DATA / "flights" / "flights-3m.parquet", columns=["date", "origin", "destination"])
     ticks = table["date"].to_numpy().astype("datetime64[m]").astype(np.int64)
     first = ticks[0]
@@ -61,7 +61,7 @@ def watch_flights() -> None:
 
 
 def draw(run: Simulation, time: np.ndarray, unit: str, title: str, name: str) -> None:
-    """True value, the sites' own, what the coordinator knows, when it synchronised, when it said that it is above."""
+    """Draw the true value, that of the sites' sketches, that of the coordinator, its synchronisations and alarms."""
     assert run.missed == 0
     figure, axes = plt.subplots(figsize=(10, 4.6), layout="constrained")
     above = run.column("known_region") == 1

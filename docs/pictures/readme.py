@@ -1,4 +1,4 @@
-"""Draws docs/pictures/readme.png: one item in the last hour, all day long, exact and as the sketch answers."""
+"""Draw docs/pictures/readme.png: an item's arrivals in the last hour, over a day, exact and from the sketch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ITEM = 4711
 
 
 def main() -> None:
-    """Fill, ask every five minutes, check, draw."""
+    """Fill a sketch, ask it every five minutes, check the answers and draw them."""
     rng = np.random.default_rng(7)
     events = 3_000_000
     ticks = np.sort((rng.normal(15, 5, events) % 24 * 3600).astype(np.int64))

@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from ecmsketch import domains, errors
     from ecmsketch.config import SketchConfig
     from ecmsketch.estimate import Estimate, Estimates, HeavyHitter, Series
-    from ecmsketch.loading import load
-    from ecmsketch.merging import concat, merge
-    from ecmsketch.prefix import PrefixSketch
     from ecmsketch.sketch import EcmSketch
+    from ecmsketch.sketch.loading import load
+    from ecmsketch.sketch.merging import concat, merge
+    from ecmsketch.sketch.prefix import PrefixSketch
 
 __all__ = [
     "EcmSketch",
@@ -33,12 +33,12 @@ _HOME = {
     "Estimate": "estimate",
     "Estimates": "estimate",
     "HeavyHitter": "estimate",
-    "PrefixSketch": "prefix",
+    "PrefixSketch": "sketch",
     "Series": "estimate",
     "SketchConfig": "config",
-    "concat": "merging",
-    "load": "loading",
-    "merge": "merging",
+    "concat": "sketch",
+    "load": "sketch",
+    "merge": "sketch",
 }
 
 

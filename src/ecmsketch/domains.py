@@ -1,4 +1,4 @@
-"""Ordered things as numbers, for PrefixSketch: a < b if and only if encode(a) < encode(b).
+"""Ordered values as numbers, for PrefixSketch: a < b if and only if encode(a) < encode(b).
 
 >>> import ecmsketch as ecm
 >>> latencies = ecm.PrefixSketch(ecm.SketchConfig(epsilon=0.01, delta=0.01, window=60), bits=floats.bits)
@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import InputError
+from ecmsketch.inputs.columns import adopt, as_column, count_missing, missing_values, wrong_type
+from ecmsketch.inputs.integers import is_integer
 
 
 class Domain(NamedTuple):
@@ -26,16 +27,21 @@ class Domain(NamedTuple):
     bits: int
     encode: Callable[[Any], NDArray[np.uint64]]
     name: Callable[[int], Any]
-    """What a number stands for."""
+    """Gives back what a number stands for."""
 
 
 def _encode_floats(values: Any) -> NDArray[np.uint64]:
+    one = not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0
+    given = as_column([values] if one else values, "floats")
+    if len(given) and given.dtype.kind in "mMcV":
+        raise wrong_type(given, "floats", "numbers")
     try:
-        column = np.atleast_1d(np.asarray(values, np.float64))
-    except (TypeError, ValueError) as error:
+        column = np.ascontiguousarray(given, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        missing = count_missing(given.tolist())
+        if missing:
+            raise missing_values("floats", missing, len(given)) from error
         raise InputError(f"floats: expected numbers, got {values!r}") from error
-    if column.ndim != 1:
-        raise InputError(f"floats: expected one dimension, got an array of shape {column.shape}")
     if np.isnan(column).any():
         raise InputError(
             f"floats: {int(np.isnan(column).sum())} of {len(column)} are NaN, which has no place in an order"
@@ -51,7 +57,7 @@ def _float_name(number: int) -> float:
 
 
 def _checked(number: int, bits: int) -> int:
-    if not isinstance(number, Integral) or not 0 <= number < 1 << bits:
+    if not is_integer(number) or not 0 <= number < 1 << bits:
         raise InputError(f"name: expected a number from 0 to 2**{bits} - 1, got {number!r}")
     return int(number)
 
@@ -65,16 +71,24 @@ def _encode_ipv6(addresses: Any) -> NDArray[np.uint64]:
 
 
 def _addresses(addresses: Any, kind: type[IPv4Address] | type[IPv6Address], drop: int) -> NDArray[np.uint64]:
-    given = (
-        [addresses] if isinstance(addresses, str | bytes) or not isinstance(addresses, Iterable) else list(addresses)
-    )
+    one = isinstance(addresses, str | bytes) or not isinstance(addresses, Iterable)
+    given = [addresses] if one else _as_objects(adopt(addresses))
     known: dict[Any, int] = {}
     for address in {repr(address): address for address in given}.values():
         try:
-            known[address] = int(kind(address)) >> drop
+            known[address] = int(kind(int(address) if isinstance(address, int) else address)) >> drop
         except (TypeError, ValueError) as error:
+            missing = count_missing(given)
+            if missing:
+                raise missing_values("addresses", missing, len(given)) from error
             raise InputError(f"addresses: expected {kind.__name__[:4]} addresses, got {address!r}") from error
     return np.array([known[address] for address in given], np.uint64)
+
+
+def _as_objects(addresses: Iterable[Any]) -> list[Any]:
+    """Addresses as Python objects: `ipaddress` takes no numbers or texts of numpy and Arrow."""
+    is_column = hasattr(addresses, "dtype") or hasattr(addresses, "null_count")
+    return as_column(addresses, "addresses").tolist() if is_column else list(addresses)
 
 
 def network_range(network: str) -> tuple[int, int]:

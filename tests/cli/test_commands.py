@@ -229,3 +229,20 @@ def test_following_a_store_until_interrupted(store):
         assert following.wait(30) == 130
     assert lines[0] == lines[2]
     assert lines[0][0]["item"] == ecm.merge(latest(store).values()).top(1)[0].item
+
+
+def test_items_are_read_as_what_was_counted(tmp_path):
+    config = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=1000, heavy_hitters=True)
+    for name, items, typed, found in (
+        ("texts", ["28487", "28487"], "28487", "28487"),
+        ("numbers", [28487, 28487], "28487", 28487),
+        ("rows", [("10.0.0.1", 443), ("10.0.0.1", 443)], "10.0.0.1,443", ["10.0.0.1", 443]),
+    ):
+        sketch = ecm.EcmSketch(config)
+        sketch.update_many(items, [1, 2])
+        SketchStore(tmp_path / name).append([SketchRow("a", sketch)])
+        for command in (("query", str(tmp_path / name), typed), ("top", str(tmp_path / name))):
+            (row,) = json.loads(run(*command, "--json").stdout)
+            assert (row["item"], row["value"]) == (found, 2)
+        assert typed in run("top", str(tmp_path / name)).stdout
+    assert "expected integer" in run("query", str(tmp_path / "numbers"), "/index.html", code=1).stderr

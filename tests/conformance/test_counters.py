@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.config import CHOICES
+from ecmsketch.config.sketch_config import CHOICES
 from ecmsketch.counters import new_counters
 from oracles import counts_after
 from streams import cuts, streams
@@ -84,7 +84,7 @@ class TestEveryCounter:
         before, after = slice(0, half), slice(half, None)
         kept = fill(new_counters(config, 1), ticks[before], None if weights is None else weights[before])
         now = int(ticks[half - 1])
-        restored = type(kept).decode(np.frombuffer(kept.encode(now), np.uint8), config, now)
+        restored = type(kept).decode(np.frombuffer(kept.encode(now), np.uint8), config, now, 2**40)
         for counters in (kept, restored):
             fill(counters, ticks[after], None if weights is None else weights[after])
         assert restored.encode(int(ticks[-1])) == kept.encode(int(ticks[-1]))
@@ -130,7 +130,7 @@ class TestCountersOfBuckets:
         ]
         now = int(ticks[-1])
         joined = type(segments[0]).concat(segments, now)
-        again = type(joined).decode(np.frombuffer(joined.encode(now), np.uint8), config, now)
+        again = type(joined).decode(np.frombuffer(joined.encode(now), np.uint8), config, now, 2**40)
         for counters in (joined, again):
             for since in starts(now, exact_ticks, model):
                 exact = counts_after(exact_ticks, exact_weights, since)

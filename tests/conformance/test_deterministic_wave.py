@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.counters import deterministic_wave
-from ecmsketch.counters.deterministic_wave import DeterministicWaves, push
+from ecmsketch.counters.waves import ring_writing, rings
+from ecmsketch.counters.waves.deterministic_wave import DeterministicWaves
 from ecmsketch.errors import ConfigError
 from streams import streams
 
@@ -75,17 +75,18 @@ class CountingArray(np.ndarray):
 def test_an_update_reads_and_writes_no_more_whatever_came_before(arrivals, monkeypatch):
     """The kernel's own source, run in Python on arrays that count: the worst number is one short of a power of two."""
     counters = waves(max_arrivals=2**20)
-    rings = counters.rings._replace(ticks=counters.rings.ticks.view(CountingArray))
-    rings.arrivals[:] = arrivals
-    rings = rings._replace(arrivals=rings.arrivals.view(CountingArray))
-    monkeypatch.setattr(deterministic_wave, "trailing_zeros", lambda number: int(number & -number).bit_length() - 1)
-    monkeypatch.setattr(deterministic_wave, "place_of", deterministic_wave.place_of.py_func)
-    monkeypatch.setattr(deterministic_wave, "int64", int)
-    monkeypatch.setattr(deterministic_wave, "uint64", int)
+    state = counters.rings._replace(ticks=counters.rings.ticks.view(CountingArray))
+    state.arrivals[:] = arrivals
+    state = state._replace(arrivals=state.arrivals.view(CountingArray))
+    monkeypatch.setattr(rings, "trailing_zeros", lambda number: int(number & -number).bit_length() - 1)
+    monkeypatch.setattr(rings, "int64", int)
+    monkeypatch.setattr(ring_writing, "place_of", rings.place_of.py_func)
+    monkeypatch.setattr(ring_writing, "int64", int)
+    monkeypatch.setattr(ring_writing, "uint64", int)
     CountingArray.operations = 0
-    push.py_func(rings, np.zeros((1, 1), np.int64), np.array([7]), 0)
+    ring_writing.push.py_func(state, np.zeros((1, 1), np.int64), np.array([7]), 0)
     assert CountingArray.operations == 3, "one number read, one written, one tick written"
-    assert int(np.asarray(rings.arrivals)[0]) == arrivals + 1
+    assert int(np.asarray(state.arrivals)[0]) == arrivals + 1
 
 
 def test_going_past_max_arrivals_widens_and_stays_right():
@@ -124,7 +125,7 @@ def test_too_small_an_epsilon_says_so():
 
 
 def test_a_stream_that_grows_too_large_loses_nothing_that_was_counted(monkeypatch):
-    monkeypatch.setattr(deterministic_wave, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(rings, "MAX_RING_BYTES", 100_000)
     sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9, counter="dw"))
     given = 0
 
@@ -140,7 +141,7 @@ def test_a_stream_that_grows_too_large_loses_nothing_that_was_counted(monkeypatc
 
 
 def test_a_batch_that_fails_midway_leaves_a_readable_sketch(monkeypatch):
-    monkeypatch.setattr(deterministic_wave, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(rings, "MAX_RING_BYTES", 100_000)
     sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9, counter="dw"))
     sketch._block = 1000
     with pytest.raises(ConfigError):

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.counters.drawing import LEVELS, Draws, draw, draw_weighted, half_of
-from ecmsketch.counters.randomized_wave import RandomizedWaves
+from ecmsketch.config.memory import WAVE_LEVELS
+from ecmsketch.counters.waves.drawing import Draws, draw_levels, draw_weighted_levels, half_of
+from ecmsketch.counters.waves.randomized_wave import RandomizedWaves
 from oracles import counts_after
 from streams import streams, ticks_of
 
@@ -55,7 +56,7 @@ def test_the_merge_of_split_streams_is_the_unsplit_wave_exactly(stream, sites, s
     """Given the same levels of the same arrivals, whoever saw them; also if a site drew higher levels than others."""
     rng = np.random.default_rng(seed)
     settings = config(wave_constant=1.0, wave_instances=instances)
-    levels = np.minimum(rng.geometric(0.5, len(stream.ticks)) - 1, LEVELS - 1)
+    levels = np.minimum(rng.geometric(0.5, len(stream.ticks)) - 1, WAVE_LEVELS - 1)
     where = rng.integers(0, sites, len(stream.ticks))
     whole, parts = RandomizedWaves(settings, 5), []
     keep(whole, stream.ticks, levels)
@@ -145,19 +146,19 @@ def test_confidence_knows_the_constant():
 
 
 def test_levels_are_geometric():
-    levels = draw(np.uint64(9), 0, 1_000_000).level
+    levels = draw_levels(np.uint64(9), 0, 1_000_000).level
     shares = np.bincount(levels, minlength=8)[:8] / 1e6
     assert shares == pytest.approx(0.5 ** np.arange(1, 9), rel=0.03)
 
 
 def test_neighbouring_keys_draw_independently():
-    one, two = (draw(np.uint64(key), 0, 200_000).level == 0 for key in (100, 101))
+    one, two = (draw_levels(np.uint64(key), 0, 200_000).level == 0 for key in (100, 101))
     assert (one & two).mean() == pytest.approx(0.25, abs=0.005)
 
 
 @pytest.mark.parametrize("weight", [65, 5000, 10**9, 2**50])
 def test_heavy_weights_are_shared_out_like_single_arrivals(weight):
-    draws = [draw_weighted(np.uint64(key), 0, np.array([weight]), 2**60) for key in range(200)]
+    draws = [draw_weighted_levels(np.uint64(key), 0, np.array([weight]), 2**60) for key in range(200)]
     copies = np.array([draw.copies for draw in draws])
     assert (copies.sum(axis=1) == weight).all()
     shares = copies[:, :3].mean(axis=0) / weight

@@ -9,21 +9,21 @@ import pytest
 
 import ecmsketch as ecm
 from ecmsketch.errors import InputError
-from ecmsketch.experiments.accuracy import observe, overall
-from ecmsketch.experiments.aggregation import aggregate
-from ecmsketch.experiments.data import NAMES, expand, open_stream
-from ecmsketch.experiments.parquet import Columns
-from ecmsketch.experiments.sites import deal, sketch_site
-from ecmsketch.experiments.stream import WINDOW
-from ecmsketch.experiments.truth import exact
-from ecmsketch.experiments.variants import Variant, sketch_all
-from ecmsketch.hashing import hash_items
+from ecmsketch.experiments.data.event_stream import WINDOW
+from ecmsketch.experiments.data.exact_counts import count_exactly
+from ecmsketch.experiments.data.named_streams import STREAM_NAMES, expand_names, open_event_stream
+from ecmsketch.experiments.data.parquet_stream import ColumnNames
+from ecmsketch.experiments.data.site_files import sketch_site, write_sites
+from ecmsketch.experiments.paper.accuracy import observe, overall
+from ecmsketch.experiments.paper.aggregation import aggregate
+from ecmsketch.experiments.paper.variants import Variant, sketch_all
+from ecmsketch.inputs.items import hash_items
 from oracles import ExactWindow
 
 
 @pytest.mark.parametrize("name", ["worldcup98-generated", "snmp"])
 def test_generated_streams_say_so_and_cover_the_window(name):
-    stream = open_stream(name, 20_000)
+    stream = open_event_stream(name, 20_000)
     batches = list(stream.batches())
     ticks = np.concatenate([batch.ticks for batch in batches])
     assert stream.label == "GENERATED"
@@ -38,7 +38,7 @@ def test_generated_streams_say_so_and_cover_the_window(name):
 
 @pytest.mark.parametrize("name", ["worldcup98-sample", "flights", "twitter"])
 def test_real_streams_say_so(shared_data, name):
-    stream = open_stream(name, 3000)
+    stream = open_event_stream(name, 3000)
     ticks = np.concatenate([batch.ticks for batch in stream.batches()])
     assert stream.label == "real"
     assert len(ticks) == stream.events == 3000
@@ -48,39 +48,39 @@ def test_real_streams_say_so(shared_data, name):
 
 def test_without_the_data_folder_generated_streams_remain(monkeypatch, tmp_path):
     monkeypatch.setenv("ECMSKETCH_DATA", str(tmp_path))
-    assert expand(["worldcup98", "snmp"]) == ["worldcup98-generated", "snmp"]
+    assert expand_names(["worldcup98", "snmp"]) == ["worldcup98-generated", "snmp"]
     with pytest.raises(InputError, match="ECMSKETCH_DATA"):
-        open_stream("flights", 1000)
-    with pytest.raises(InputError, match=NAMES[0]):
-        open_stream("nonsense", 1000)
+        open_event_stream("flights", 1000)
+    with pytest.raises(InputError, match=STREAM_NAMES[0]):
+        open_event_stream("nonsense", 1000)
 
 
 def test_own_files_are_read_in_order_of_time(tmp_path):
     ticks = np.array([5, 5, 7, 90], np.int64)
     table = pa.table({"url": ["a", "b", "a", "c"], "at": ticks, "host": ["x", "y", "x", "x"]})
     pq.write_table(table, tmp_path / "log.parquet")
-    columns = Columns("url", "at", "host")
-    stream = open_stream(str(tmp_path / "log.parquet"), 3, columns=columns)
+    columns = ColumnNames("url", "at", "host")
+    stream = open_event_stream(str(tmp_path / "log.parquet"), 3, columns=columns)
     assert (stream.name, stream.events, stream.now, stream.sites, stream.label) == ("log", 3, 7, 2, "real")
     pq.write_table(table.take([3, 0]), tmp_path / "back.parquet")
-    with pytest.raises(InputError, match="sort them first"):
-        open_stream(str(tmp_path / "back.parquet"), 10, columns=columns)
+    with pytest.raises(InputError, match="sort the files by it first"):
+        open_event_stream(str(tmp_path / "back.parquet"), 10, columns=columns)
     with pytest.raises(InputError, match="--tick"):
-        open_stream(str(tmp_path / "log.parquet"), 10)
+        open_event_stream(str(tmp_path / "log.parquet"), 10)
 
 
 def test_files_that_were_generated_are_labelled(tmp_path):
     pq.write_table(pa.table({"item": [1, 2], "tick": [1, 2]}), tmp_path / "part.parquet")
-    assert open_stream(str(tmp_path), 10).label == "real"
+    assert open_event_stream(str(tmp_path), 10).label == "real"
     (tmp_path / "_GENERATED.json").write_text("{}")
-    assert open_stream(str(tmp_path), 10).label == "GENERATED"
+    assert open_event_stream(str(tmp_path), 10).label == "GENERATED"
 
 
 def test_exact_counts_are_exact(tiny):
     window = ExactWindow()
     for batch in tiny.batches():
         window.add(batch.items.tolist(), batch.ticks.tolist())
-    for truth in exact(tiny, [10, 700, 100_000]):
+    for truth in count_exactly(tiny, [10, 700, 100_000]):
         counts = window.frequencies(tiny.now - truth.last)
         assert dict(zip(truth.items.tolist(), truth.counts.tolist(), strict=True)) == counts
         assert truth.total == window.total(tiny.now - truth.last)
@@ -90,7 +90,7 @@ def test_exact_counts_are_exact(tiny):
 def test_observed_errors_are_relative_to_all_arrivals(tiny):
     config = Variant("eh").config(0.2, 0.1, 0)
     (sketch,) = sketch_all(tiny, [config])
-    truths = exact(tiny)
+    truths = count_exactly(tiny)
     for truth in truths:
         found = observe(sketch, truth, "point")
         by_hand = [
@@ -107,12 +107,12 @@ def test_observed_errors_are_relative_to_all_arrivals(tiny):
 @pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
 def test_the_tree_in_this_process_is_the_librarys_binary_merge(tmp_path, tiny, counter):
     config = Variant(counter).config(0.2, 0.1, 0)
-    files = deal(tiny, tmp_path / "sites")
+    files = write_sites(tiny, tmp_path / "sites")
     sites = [sketch_site(path, config) for path in files]
     found = aggregate(files, config)
     assert found.tree.sketch == ecm.merge(sites, method="binary")
     one_step = ecm.merge(sites)
-    for truth in exact(tiny):
+    for truth in count_exactly(tiny):
         ours, theirs = (sketch.estimate_many(truth.items, last=truth.last) for sketch in (found.n_way.sketch, one_step))
         assert (ours.value == theirs.value).all()
         assert (ours.lower == theirs.lower).all()
@@ -122,9 +122,9 @@ def test_the_tree_in_this_process_is_the_librarys_binary_merge(tmp_path, tiny, c
 
 
 def test_dealing_out_loses_nothing(tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr("ecmsketch.experiments.sites.BUFFERED_EVENTS", 1000)
+    monkeypatch.setattr("ecmsketch.experiments.data.site_files.BUFFERED_EVENTS", 1000)
     for sites in (None, 7):
-        files = deal(tiny, tmp_path / str(sites), sites)
+        files = write_sites(tiny, tmp_path / str(sites), sites)
         assert len(files) == (sites or tiny.sites)
         assert sum(pq.read_metadata(path).num_rows for path in files) == tiny.events
         table = pq.read_table(files[0])
@@ -132,6 +132,6 @@ def test_dealing_out_loses_nothing(tmp_path, tiny, monkeypatch):
 
 
 def test_names_of_items_are_hashed_as_the_library_does(shared_data):
-    stream = open_stream("twitter", 10)
+    stream = open_event_stream("twitter", 10)
     names = pq.read_table(shared_data / "twitter" / "cluster52-1m.parquet")["item"][:10]
     assert (next(iter(stream.batches())).items == hash_items(names)).all()

@@ -1,4 +1,4 @@
-"""Figures and reports come from the CSV, and claims can be found wrong."""
+"""Figures and reports come from the CSV alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 from ecmsketch.errors import InputError
-from ecmsketch.experiments import claims, results
-from ecmsketch.experiments.figures import draw
-from ecmsketch.experiments.report import write, write_docs
+from ecmsketch.experiments import results
+from ecmsketch.experiments.report.document import write_docs_page, write_report
+from ecmsketch.experiments.report.figures import draw_figure
 
 DRAWN = {"table3", "figure4", "table4", "figure6", "levels", "estimators"}
 
@@ -19,7 +19,7 @@ DRAWN = {"table3", "figure4", "table4", "figure6", "levels", "estimators"}
 def written(out, tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy") / "results"
     shutil.copytree(out, folder)
-    write(folder)
+    write_report(folder)
     return folder
 
 
@@ -34,12 +34,12 @@ def test_figures_are_drawn_from_the_csv_alone(written):
 def test_another_number_in_the_csv_is_another_figure(written, tmp_path):
     table = tmp_path / "worldcup98-generated" / "table3.csv"
     shutil.copytree(written / table.parent.name, table.parent)
-    (result,) = [result for result in results.read_all(tmp_path) if result.experiment == "table3"]
+    (result,) = [result for result in results.read_results(tmp_path) if result.experiment == "table3"]
     rate = str(result.rows[0]["updates_per_s"])
     table.write_text(table.read_text().replace(rate, "1000"))
-    (changed,) = [result for result in results.read_all(tmp_path) if result.experiment == "table3"]
+    (changed,) = [result for result in results.read_results(tmp_path) if result.experiment == "table3"]
     first = (written / "figures" / "table3-worldcup98-generated.png").read_bytes()
-    assert draw(changed, tmp_path / "figures").read_bytes() != first
+    assert draw_figure(changed, tmp_path / "figures").read_bytes() != first
 
 
 def test_the_report_has_the_papers_numbers_beside_ours_and_the_label(written):
@@ -65,7 +65,7 @@ def test_the_document_has_its_pictures_beside_it(written, tmp_path):
     folder.mkdir(parents=True)
     for path in (written / folder.name).glob("table3.*"):
         shutil.copy(path, folder)
-    (path,) = write_docs(tmp_path / "results", tmp_path)
+    (path,) = write_docs_page(tmp_path / "results", tmp_path)
     assert "pictures/results/table3" in path.read_text()
     assert "Figure 4: observed error against memory, centralised: not run" in path.read_text()
     for name in re.findall(r"\]\((pictures/results/[^)]+)\)", path.read_text()):
@@ -75,16 +75,4 @@ def test_the_document_has_its_pictures_beside_it(written, tmp_path):
 
 def test_a_folder_without_results_says_so(tmp_path):
     with pytest.raises(InputError, match="no results"):
-        results.read_all(tmp_path)
-
-
-def test_every_claim_is_checked_and_can_fail(written):
-    found = results.read_all(written)
-    verdicts = {verdict.claim.name: verdict for verdict in claims.check(found)}
-    missing = {"heaviest"}  # asks for an epsilon that small runs leave out
-    assert set(verdicts) == {claim.name for claim in claims.CLAIMS} - missing
-    (figure4,) = [result for result in found if result.experiment == "figure4"]
-    worse = results.Result(figure4.manifest, [{**row, "max_error": 0.9} for row in figure4.rows])
-    (verdict,) = [verdict for verdict in claims.check([worse]) if verdict.claim.name == "below epsilon"]
-    assert verdict.word == "does not hold"
-    assert verdict.finding.why
+        results.read_results(tmp_path)

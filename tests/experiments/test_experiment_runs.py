@@ -7,14 +7,17 @@ import json
 import platform
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from small_runs import EVENTS, SMALL, small
 
+import ecmsketch
 from ecmsketch.errors import EcmError, InputError
-from ecmsketch.experiments import results
-from ecmsketch.experiments.registry import EXPERIMENTS, NAMES, chosen
+from ecmsketch.experiments import manifest, results
+from ecmsketch.experiments.registry import EXPERIMENTS, SELECTIONS, select_experiments
 from ecmsketch.experiments.runner import run_all
+from ecmsketch.experiments.source_hash import hash_folder, source_hash
 from ecmsketch.experiments.spec import Context
 
 
@@ -45,7 +48,7 @@ def test_a_manifest_says_what_was_run_on_what_and_where_but_not_on_whose_machine
 
 def test_real_data_is_called_real(tmp_path, tiny):
     run_all([small("heaviest")], [tiny], tmp_path)
-    (result,) = results.read_all(tmp_path)
+    (result,) = results.read_results(tmp_path)
     assert result.label == result.manifest["data"]["label"] == "real"
 
 
@@ -57,6 +60,31 @@ def test_what_has_been_run_is_not_run_again(tmp_path, tiny):
     assert states([spec], tiny, tmp_path, seed=1) == ["run"]
     other = replace(spec, parameters={**spec.parameters, "heaviest": 3})
     assert states([other], tiny, tmp_path, seed=1) == ["run"]
+
+
+def test_changed_sources_are_run_again(tmp_path, tiny, monkeypatch):
+    spec = small("heaviest")
+    assert states([spec], tiny, tmp_path) == ["run"]
+    monkeypatch.setattr(manifest, "source_hash", lambda: "of other sources")
+    assert states([spec], tiny, tmp_path) == ["run"]
+    assert states([spec], tiny, tmp_path) == ["there already"]
+
+
+def test_the_hash_of_sources_covers_what_makes_results_and_nothing_else(tmp_path):
+    package = tmp_path / "package"
+    shutil.copytree(Path(ecmsketch.__file__).parent, package, ignore=shutil.ignore_patterns("*.nb?", "__pycache__"))
+    before = hash_folder(package)
+    assert before == source_hash()
+    for name in ("cli/reproduce.py", "experiments/report/claims.py", "generate/facts/README.md"):
+        (package / name).write_text("changed")
+        assert hash_folder(package) == before, name
+    seen = {before}
+    for name in ("config.py", "counters/buckets.py", "monitor/site.py", "spark/merging.py", "generate/facts/types.csv"):
+        (package / name).write_text("changed")
+        seen.add(hash_folder(package))
+    (package / "config.py").rename(package / "renamed.py")
+    seen.add(hash_folder(package))
+    assert len(seen) == 7
 
 
 def test_a_csv_that_was_changed_or_a_run_that_broke_off_counts_for_nothing(tmp_path, tiny):
@@ -97,16 +125,22 @@ def test_nothing_is_left_on_disk_but_results(tmp_path, tiny, monkeypatch):
 
 
 def test_names_stand_for_experiments():
-    assert [spec.name for spec in chosen(["figure5", "table4"])] == ["table4"]
-    assert [spec.name for spec in chosen(["beyond"])] == ["heaviest", "estimators", "levels", "union", "monitoring"]
-    assert {spec.name for spec in chosen(["all"])} == set(EXPERIMENTS)
-    assert all(chosen([name]) for name in NAMES)
+    assert [spec.name for spec in select_experiments(["figure5", "table4"])] == ["table4"]
+    assert [spec.name for spec in select_experiments(["beyond"])] == [
+        "heaviest",
+        "estimators",
+        "levels",
+        "union",
+        "monitoring",
+    ]
+    assert {spec.name for spec in select_experiments(["all"])} == set(EXPERIMENTS)
+    assert all(select_experiments([name]) for name in SELECTIONS)
     with pytest.raises(InputError, match="figure7"):
-        chosen(["figure7"])
+        select_experiments(["figure7"])
 
 
 def test_peers_that_are_not_installed_are_reported_and_never_made_up(tmp_path, tiny, monkeypatch):
-    from ecmsketch.experiments import peers
+    from ecmsketch.experiments.beyond import peers
 
     def missing(package):
         raise peers.PackageNotFoundError(package)

@@ -115,12 +115,10 @@ EXAMPLES = {
     "prefix": prefix,
     "named": named,
 }
-VERSIONS = {"named": 2}
-"""Of the format; those that are not here are written in version 1."""
 
 
 def path_of(name):
-    return Path(__file__).parent / f"v{VERSIONS.get(name, 1)}-{name}.ecms"
+    return Path(__file__).parent / f"v1-{name}.ecms"
 
 
 if __name__ == "__main__":

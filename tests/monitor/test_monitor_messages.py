@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ecmsketch.errors import FormatError, InputError
-from ecmsketch.monitor import messages, wire
+from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK
+from ecmsketch.monitor import Above, Coordinator, Total, VectorSite, Watch, messages, wire
 from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
-from ecmsketch.ticks import MAX_TICK, MIN_TICK
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5)
 WHOLE = hnp.arrays(np.float64, SHAPES, elements=st.integers(-(2**53) + 1, 2**53 - 1).map(float))
@@ -41,7 +41,7 @@ def test_messages_come_back_as_they_were(message):
     found = messages.decode(data)
     assert same(found, message)
     assert found.encode() == data
-    assert messages.kind_of(data) == type(message).__name__.lower()
+    assert messages.message_kind(data) == type(message).__name__.lower()
     if isinstance(found, Report):
         assert found.checksum == wire.checksum(data)
 
@@ -77,7 +77,7 @@ def test_sizes_are_never_believed():
     around = b"".join(wire.put_number(number) for number in (2, 1, 9, 5, 2**62, 2**62, 2**62, 2**62, 1, 0, 0, 0, 0, 0))
     with pytest.raises(FormatError, match="entries outside of it, or twice"):
         messages.decode(wire.seal(4, [wire.put_text("s"), wire.put_number(1), wire.put_number(1), around]))
-    with pytest.raises(FormatError, match="kind 9 is unknown"):
+    with pytest.raises(FormatError, match="got kind 9"):
         messages.decode(wire.seal(9, []))
     with pytest.raises(FormatError, match="version 2 is unknown"):
         messages.decode(b"ECMM\x02" + wire.seal(1, [])[5:])
@@ -115,3 +115,11 @@ def test_the_bytes_in_the_documentation():
     page = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text()
     report = Report("s1", 2, 3, 100, messages.VIOLATION, np.array([[5.0, -1.0]]))
     assert report.encode().hex(" ") in page
+
+
+def test_the_bytes_of_a_state_are_no_message():
+    watch = Watch(Total(), Above(10))
+    for state in (VectorSite("a", watch).serialize(), Coordinator(watch, ["a"]).serialize()):
+        for ask in (messages.message_kind, messages.decode):
+            with pytest.raises(FormatError, match=r"message: expected one of kind 1 to 5, got kind 6[45]"):
+                ask(state)

@@ -9,6 +9,7 @@ import ecmsketch as ecm
 from ecmsketch.errors import ConfigError, FormatError, InputError, LateArrivalError
 from ecmsketch.monitor import (
     Above,
+    Between,
     Coordinator,
     Frequency,
     InnerProduct,
@@ -77,7 +78,7 @@ class Net:
 
 
 def kinds(sent):
-    return [(name, messages.kind_of(data)) for name, data in sent]
+    return [(name, messages.message_kind(data)) for name, data in sent]
 
 
 def test_the_first_synchronisation_waits_for_everyone_named():
@@ -218,7 +219,7 @@ def test_a_request_that_overtakes_the_answer_before_it_is_not_forgotten():
     requests = dict(net.coordinator.receive(*net.give("a", 60)))
     assert net.sites["d"].receive(requests["d"]) == [], "it waits for its Sync"
     late = net.sites["d"].receive(syncs["d"])
-    assert [messages.kind_of(data) for data in late] == ["report"]
+    assert [messages.message_kind(data) for data in late] == ["report"]
     net.settle([*late, *(m for name in "bc" for m in net.sites[name].receive(requests[name]))])
     net.check()
 
@@ -272,7 +273,7 @@ def test_a_site_restarted_from_an_old_state_is_found_out_even_when_its_numbers_a
     (report,) = net.give("a", 70)
     assert messages.decode(report).number == messages.decode(first[0]).number
     (recall,) = net.coordinator.receive(report)
-    assert messages.kind_of(recall[1]) == "recall"
+    assert messages.message_kind(recall[1]) == "recall"
     net.settle(stale.receive(recall[1]))
     net.wait(20)
     net.check()
@@ -367,9 +368,9 @@ def test_messages_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="it is for site 'b', this is 'a'"):
         net.sites["a"].receive(Request("b", 1).encode())
     report = Report("a", 1, 9, 9, 1, np.zeros(1)).encode()
-    with pytest.raises(InputError, match="a site's report, not a message to a site"):
+    with pytest.raises(InputError, match="expected a message to a site, got a site's report"):
         net.sites["a"].receive(report)
-    with pytest.raises(InputError, match="a message to a site, not a site's report"):
+    with pytest.raises(InputError, match="expected a site's report, got a message to a site"):
         net.coordinator.receive(Recall("a", 1).encode())
     with pytest.raises(InputError, match="reports a vector of shape"):
         net.coordinator.receive(Report("a", 1, 9, 9, 1, np.zeros(2)).encode())
@@ -438,3 +439,27 @@ def test_a_site_is_strict_about_what_it_is_given():
         Site.deserialize(site.serialize(), other)
     with pytest.raises(FormatError, match="its streams are not"):
         Site.deserialize(site.serialize(), Watch(Total(), Above(8.0), 10, CONFIG))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "count", "expected"),
+    [
+        (Above(10), 5, (0, None)),
+        (Above(10), 10, (1, 0)),
+        (Between(3, 10), 5, (1, None)),
+        (Between(3, 10), 20, (2, 1)),
+        (Between(30, 40), 20, (0, 1)),
+    ],
+)
+def test_a_monitor_that_starts_outside_the_calm_region_alarms_once(threshold, count, expected):
+    watch = Watch(Total(), threshold, last=100, sketch=ecm.SketchConfig(epsilon=0.1, delta=0.1, window=100))
+    site, coordinator = Site("a", watch), Coordinator(watch)
+    for message in coordinator.receive(*site.observe(["x"] * count, [1] * count)):
+        site.receive(message[1])
+    assert [(alert.region, alert.previous) for alert in coordinator.alerts] == [expected]
+    again = Coordinator.deserialize(coordinator.serialize(), watch)
+    again.resync()
+    for message in again.receive(*site.rejoin()):
+        site.receive(message[1])
+    assert again.epoch > coordinator.epoch
+    assert again.alerts == []

@@ -96,12 +96,12 @@ def test_moments_become_ticks_whatever_the_time_zone(spark, unit):
     frame = spark.createDataFrame([("x", moment) for moment in moments], "item string, at timestamp_ntz")
     for given in (frame, frame.selectExpr("item", "timestamp_micros(timestampdiff(MICROSECOND, "
                                           "timestamp_ntz'1970-01-01', at)) as at")):  # fmt: skip
-        (row,) = ecm_spark.build_sketches(given, config, "item", "at").collect()
+        (row,) = ecm_spark.build_sketches(given, config, "item", "at", ahead=None).collect()
         expected = ecm.EcmSketch(config)
         expected.update_many(["x"] * 3, moments)
         assert (row["first_tick"], row["last_tick"]) == (expected._state.origin, expected.now)
     days = spark.createDataFrame([("x", date(2026, 1, 1)), ("x", date(1969, 12, 31))], "item string, at date")
-    (row,) = ecm_spark.build_sketches(days, config, "item", "at").collect()
+    (row,) = ecm_spark.build_sketches(days, config, "item", "at", ahead=None).collect()
     expected = ecm.EcmSketch(config)
     expected.update_many(["x", "x"], [date(2026, 1, 1), date(1969, 12, 31)])
     assert (row["first_tick"], row["last_tick"]) == (expected._state.origin, expected.now)
@@ -111,6 +111,7 @@ def test_what_cannot_be_counted_is_counted_as_rejected(spark, make_config):
     rows = [
         ("a", "x", 1, 1), ("a", None, 2, 1), ("a", "x", None, 1), ("a", "x", 4, None), ("a", "x", 5, -1),
         (None, "x", 6, 1), ("a", "x", 2**62 + 1, 1), ("b", None, 7, 1), ("a", "x", 9000, 1), ("a", "y", 8, 3),
+        ("", "x", 9, 1), ("z" * 1025, "x", 9, 1), ("a", "x", 9, 2**53 + 1),
     ]  # fmt: skip
     frame = spark.createDataFrame(rows, "site string, item string, tick bigint, weight bigint")
     for heavy_hitters in (False, True):
@@ -120,15 +121,31 @@ def test_what_cannot_be_counted_is_counted_as_rejected(spark, make_config):
             )
         )
         assert found["a"]["events"] == 2
-        assert found["a"]["rejected"] == 6
+        assert found["a"]["rejected"] == 7
         assert found["a"]["reasons"] == {
             "null item": 1, "null tick": 1, "null weight": 1, "negative weight": 1,
-            "tick out of range": 1, "tick in the future": 1,
+            "tick out of range": 1, "tick in the future": 1, "weight above 2**53": 1,
         }  # fmt: skip
         assert ecm.load(found["a"]["sketch"]).total().value == 4
         assert ecm.load(found["b"]["sketch"]).is_empty  # a site without events that count
         assert found["b"]["reasons"] == {"null item": 1}
-        assert (found[None]["sketch"], found[None]["reasons"]) == (None, {"null site": 1})
+        assert found[None]["sketch"] is None
+        assert found[None]["reasons"] == {"null site": 1, "empty site": 1, "site name over 1024 bytes": 1}
+
+
+def test_moments_that_no_clock_should_show_are_counted_as_rejected(spark):
+    """9999-12-31, the year 1, and what 64 bits cannot hold: an error of the JVM's arithmetic, once."""
+    moments = ["9999-12-31 23:59:59", "0001-01-01 00:00:00", "2020-05-05 12:00:00"]
+    for unit, counted, reasons in (
+        ("ns", 1, {"tick out of range": 2}),
+        ("s", 2, {"tick too far ahead": 1}),
+    ):
+        config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000, unit=unit)
+        for kind in ("timestamp", "timestamp_ntz", "date"):
+            frame = spark.createDataFrame([(moment,) for moment in moments], "at string")
+            given = frame.selectExpr("'x' as item", f"cast(at as {kind}) as at")
+            (row,) = ecm_spark.build_sketches(given.coalesce(1), config, "item", "at").collect()
+            assert (row["events"], row["reasons"]) == (counted, reasons)
 
 
 def test_nothing_at_all(spark, make_config):
@@ -175,10 +192,11 @@ def test_partial_sketches_are_handed_on_before_memory_runs_out(monkeypatch, stre
     import pyarrow as pa
 
     from ecmsketch.spark import partials
+    from ecmsketch.spark.recipe import Recipe
 
     monkeypatch.setattr(partials, "GATHERED", 5000)
     monkeypatch.setattr(partials, "HELD_BYTES", 100_000)
-    making = partials.PartialSketches(partials.Recipe(make_config()))
+    making = partials.PartialSketches(Recipe(make_config()))
     pieces = []
     for i in range(0, 60_000, 2000):
         batch = {name: pa.array(column[i : i + 2000]) for name, column in stream.items()}
@@ -187,7 +205,7 @@ def test_partial_sketches_are_handed_on_before_memory_runs_out(monkeypatch, stre
         assert held < 400_000
     pieces += making.finish()
     assert len(pieces) > 6
-    from ecmsketch.uniting import unite
+    from ecmsketch.sketch.uniting import unite
 
     for site in SITES:
         sketch = unite([ecm.load(piece.sketch) for piece in pieces if piece.site == site])

@@ -230,6 +230,16 @@ class TestConnect:
         assert connect["written"] == 20_000
         assert connect["read"] == [20_000, *sums]
 
+    def test_a_new_checkpoint_is_written_anew(self, connect):
+        assert connect["failed"] == [None] * 4
+        assert connect["once"] == [["web", 1, 0]]
+        assert connect["anew"] == [["web", 1, 0], ["web", 2, 0]]
+        assert connect["beside"] == [["mail", 1, 0], ["web", 1, 0], ["web", 2, 0]]
+        assert connect["total"] == 2 * load(connect["files, one task"]["athens"]).total().value
+
+    def test_a_query_that_was_renamed_is_refused(self, connect):
+        assert "name: expected one query called 'other'" in connect["renamed"]
+
     @pytest.mark.parametrize(
         ("case", "says"),
         [

@@ -6,14 +6,19 @@ import gzip
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
-from ecmsketch.errors import InputError
-from ecmsketch.spark import files
+from ecmsketch.errors import InputError, StoreError
+from ecmsketch.spark import csv_lines, file_splits
+from ecmsketch.spark.column_roles import Roles
+from ecmsketch.spark.file_reading import read_events
+from ecmsketch.store import SketchRow, SketchStore
 
 SITES = ("athens", "berlin", "cairo")
 
@@ -39,14 +44,28 @@ def test_parquet_over_tasks_adds_no_error(spark, log, make_config, check):
         check(sketch, site)
 
 
+def test_the_same_files_built_with_other_tasks_are_not_stored_twice(spark, log, make_config, tmp_path):
+    store = SketchStore(tmp_path / "store")
+    first, second = (
+        ecm_spark.build_sketches_from_files(
+            spark, str(log), make_config(), "page", "tick", "site", tasks=tasks
+        ).collect()
+        for tasks in (1, 4)
+    )
+    store.append(SketchRow(row["site"], bytes(row["sketch"]), row["events"]) for row in first)
+    assert sorted(bytes(row["sketch"]) for row in first) != sorted(bytes(row["sketch"]) for row in second)
+    with pytest.raises(StoreError, match=r"site 'athens': the segment from tick .* counted twice"):
+        store.append(SketchRow(row["site"], bytes(row["sketch"]), row["events"]) for row in second)
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 def test_csv_cut_anywhere(spark, stream, tmp_path, make_config, check, compressed, monkeypatch):
-    monkeypatch.setattr(files, "SPLIT_BYTES", 100_001)
+    monkeypatch.setattr(file_splits, "SPLIT_BYTES", 100_001)
     pcsv.write_csv(pa.table({name: stream[name] for name in ("tick", "page", "site")}), tmp_path / "log.csv")
     if compressed:
         (tmp_path / "log.csv.gz").write_bytes(gzip.compress((tmp_path / "log.csv").read_bytes()))
         (tmp_path / "log.csv").unlink()
-    splits = files.find_splits(str(tmp_path), None)
+    splits = file_splits.find_splits(str(tmp_path), None)
     assert len(splits) == 1 if compressed else len(splits) > 10
     rows = built(ecm_spark.build_sketches_from_files(spark, str(tmp_path), make_config(), "page", "tick", "site"))
     assert sum(row["events"] for row in rows.values()) == 60_000
@@ -58,13 +77,13 @@ def test_every_line_is_read_once_wherever_csv_is_cut(tmp_path, monkeypatch):
     text = "tick,item\n" + "".join(f"{i},{'x' * (i % 17)}{i}\n" for i in range(300)) + "300,last"
     path = tmp_path / "a.csv"
     path.write_text(text)
-    monkeypatch.setattr(files, "_BLOCK_BYTES", 37)
+    monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 37)
     for size in (11, 50, 64, 1000, 10**6):
-        monkeypatch.setattr(files, "SPLIT_BYTES", size)
+        monkeypatch.setattr(file_splits, "SPLIT_BYTES", size)
         lines = b"".join(
             block if block.endswith(b"\n") else block + b"\n"
-            for split in files.find_splits(str(path), None)
-            for block in files._lines(split)
+            for split in file_splits.find_splits(str(path), None)
+            for block in csv_lines.read_lines(split.path, split.begin, split.end)
         )
         assert lines.decode() == text.split("\n", 1)[1] + "\n"
 
@@ -95,12 +114,22 @@ def test_worldcup_logs(spark, tmp_path, make_config, shared_data):
         assert bytes(again[row["site"]]["sketch"]) == bytes(row["sketch"])
 
 
+def test_a_delta_table_with_a_filter(spark, stream, tmp_path, make_config, one_process):
+    write_deltalake(tmp_path, pa.table(stream))
+    where = pc.field("site") == "athens"
+    (row,) = ecm_spark.build_sketches_from_files(
+        spark, str(tmp_path), make_config(), "page", "tick", "site", format="delta", where=where, tasks=1
+    ).collect()
+    assert row["site"] == "athens"
+    assert bytes(row["sketch"]) == one_process(make_config(), "athens").serialize()
+
+
 def test_timestamps_and_dictionaries_in_parquet(spark, tmp_path):
     moments = np.array(["2026-01-01T00:00:00.5", "1969-12-31T23:59:59.5", "NaT"], "M8[us]")
     table = pa.table({"at": moments, "item": pa.array(["a", "b", "a"]).dictionary_encode()})
     pq.write_table(table, tmp_path / "x.parquet")
     config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**10, unit="s")
-    (row,) = ecm_spark.build_sketches_from_files(spark, str(tmp_path), config, "item", "at").collect()
+    (row,) = ecm_spark.build_sketches_from_files(spark, str(tmp_path), config, "item", "at", ahead=None).collect()
     assert (row["first_tick"], row["last_tick"], row["reasons"]) == (-1, 1767225600, {"null tick": 1})
 
 
@@ -110,9 +139,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     table = pa.table({"item": np.arange(count) % 1000, "tick": np.arange(count)})
     pq.write_table(table, tmp_path / "big.parquet", row_group_size=count)
     del table
-    (split,) = files.find_splits(str(tmp_path), None)
+    (split,) = file_splits.find_splits(str(tmp_path), None)
     before, most, rows = pa.total_allocated_bytes(), 0, 0
-    for events in files._read(split, files.Roles(["item"], "tick", None, None, None, False)):
+    for events in read_events(split, Roles(["item"], "tick", None, None, None, False)):
         most, rows = max(most, pa.total_allocated_bytes() - before), rows + len(events.ticks)
     assert rows == count
     assert 0 < most < 50_000_000

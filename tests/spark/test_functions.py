@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
+from ecmsketch.errors import InputError
+from ecmsketch.spark import sql_functions
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +116,11 @@ def test_aggregates(sql, events, one_process, make_config):
         ("select * from sketches, lateral ecm_heavy_hitters(a, 7) h", "share phi above 0"),
         ("select ecm_sketch_agg(item, id, 0.1, 0.1, 10, 'nonsense=1') from sketches", "expected field=value"),
         ("select ecm_sketch_agg(item, id, 9, 0.1, 10) from sketches", "epsilon: expected a number"),
+        ("select ecm_sketch_get_n(a, 5, 6) from sketches", "expected ecm_sketch_get_n"),
+        ("select ecm_union_agg(a, b) from sketches", "got 2 arguments"),
+        ("select * from sketches, lateral ecm_heavy_hitters(a) h", "got 1 arguments"),
+        ("select ecm_sketch_agg(item, id, id / 10, 0.1, 10) from sketches", "epsilon must be the same in all rows"),
+        ("select ecm_sketch_agg(item, id, 0.1, 0.1, id * 10) from sketches", "window must be the same in all rows"),
     ],
 )
 def test_errors_say_what_is_wrong(sql, question, says):
@@ -120,3 +128,65 @@ def test_errors_say_what_is_wrong(sql, question, says):
 
     with pytest.raises(PySparkException, match=says):
         sql(question)
+
+
+FEW = pa.array([1, 2])
+TEXT = pa.array(["x", "y"])
+BYTES = pa.array([b"", b""])
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "says"),
+    [
+        ("ecm_sketch_get_n", [], r"expected ecm_sketch_get_n\(sketch\[, last\]\), got 0 arguments"),
+        ("ecm_sketch_get_n", [BYTES, FEW, FEW], "got 3 arguments"),
+        ("ecm_sketch_get_n", [TEXT], "sketch: expected binary, got string; the call is"),
+        ("ecm_sketch_get_n", [BYTES, TEXT], "last: expected integer, got string"),
+        ("ecm_sketch_estimate", [BYTES], r"expected ecm_sketch_estimate\(sketch, item\[, last\]\), got 1"),
+        ("ecm_sketch_estimate_upper", [BYTES, pa.array([0.5, 0.5])], "item: expected string or binary or integer"),
+        ("ecm_sketch_estimate_lower", [FEW, FEW], "sketch: expected binary, got int64"),
+        ("ecm_sketch_get_quantile", [BYTES, TEXT], "q: expected number, got string"),
+        ("ecm_sketch_get_rank", [BYTES, TEXT], "x: expected integer, got string"),
+        ("ecm_sketch_inner_product", [BYTES], r"expected ecm_sketch_inner_product\(a, b\[, last\]\)"),
+        ("ecm_sketch_to_string", [FEW], "sketch: expected binary"),
+        ("ecm_union", [BYTES, FEW], "b: expected binary, got int64"),
+    ],
+)
+def test_wrong_arguments_are_named(spark, name, columns, says):
+    function = sql_functions._scalar_functions()[name].func
+    with pytest.raises(InputError, match=says):
+        function(*columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ([TEXT, FEW, FEW], "got 3 arguments"),
+        ([TEXT, FEW, FEW, FEW, FEW, FEW, TEXT, FEW], "got 8 arguments"),
+        ([TEXT, FEW, pa.array([0.1, 0.2]), pa.array([0.1, 0.1]), pa.array([9, 9])], "epsilon must be the same"),
+        ([TEXT, FEW, pa.array([None, None]), pa.array([0.1, 0.1]), pa.array([9, 9])], "epsilon must not be null"),
+        ([TEXT, FEW, *[pa.array([0.1, 0.1])] * 2, pa.array([9, 9]), TEXT], "options must be the same"),
+        ([TEXT, FEW, *[pa.array([0.1, 0.1])] * 2, pa.array([9, 9]), FEW, FEW], "weight is given twice"),
+        ([TEXT, TEXT, *[pa.array([0.1, 0.1])] * 2, pa.array([9, 9])], "tick: expected integer or timestamp"),
+        ([TEXT, FEW, TEXT, TEXT, TEXT], "epsilon: expected number, got string"),
+        ([pa.array([0.5, 0.5]), FEW, *[pa.array([0.1, 0.1])] * 2, pa.array([9, 9])], "item: expected string"),
+        ([TEXT, FEW, *[pa.array([0.1, 0.1])] * 2, pa.array([9, 9]), pa.array([0.5, 1])], "weight: expected integer"),
+    ],
+)
+def test_wrong_arguments_of_the_aggregate_are_named(columns, says):
+    with pytest.raises(InputError, match=says):
+        sql_functions._sketch_agg(*columns)
+
+
+def test_wrong_arguments_of_the_other_functions_are_named():
+    with pytest.raises(InputError, match="sketch: expected binary, got int64"):
+        sql_functions._union_agg(FEW)
+    with pytest.raises(InputError, match="got 2 arguments"):
+        sql_functions._union_agg(BYTES, BYTES)
+    for arguments, says in (
+        (("x", 0.1), "sketch: expected binary, got str"),
+        ((b"x", "y"), "phi: expected number"),
+        ((b"x",), "got 1 arguments"),
+    ):
+        with pytest.raises(InputError, match=says):
+            list(sql_functions._HeavyHitters().eval(*arguments))

@@ -64,6 +64,11 @@ def test_prefix_sketches_and_one_sketch(spark):
     assert ecm_spark.merge_sketches(frame(spark, {"0": sketches["0"]})) == sketches["0"]
 
 
+def test_columns_of_any_name(spark, sites):
+    renamed = frame(spark, sites).toDF("a.b", "the `sketch`")
+    assert ecm_spark.merge_sketches(renamed, site="a.b", sketch="the `sketch`") == ecm.merge(sites.values())
+
+
 def test_refusals(spark, sites):
     good = frame(spark, sites)
     with pytest.raises(MergeError, match="fan_in: expected 2 or more"):

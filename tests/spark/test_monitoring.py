@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
+from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +17,8 @@ from ecmsketch import spark as ecm_spark
 from ecmsketch.alerts import AlertStore
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.monitor import Above, Events, Frequency, InnerProduct, SelfJoin, Watch, simulate
-from ecmsketch.spark.monitoring import _Control
+from ecmsketch.spark.coordinator_folder import CoordinatorFolder
+from ecmsketch.spark.monitoring import _streams
 
 STEP, LAST, END = 250, 500, 2500
 VICTIM = 7
@@ -93,6 +97,39 @@ def test_a_flood_raises_the_simulators_alarms_also_after_a_restart(spark, flood,
     assert last.bytes < 16 * last.events / 10
 
 
+def test_all_there_is_at_once_is_resolved_before_the_query_ends(spark, flood, tmp_path):
+    """trigger(availableNow=True): answers written during the run reach the sites during the run, and it alarms."""
+    log, _ = flood
+    table = pq.read_table(log / "log.parquet")
+    table = table.set_column(0, "site", table["site"].cast(pa.string()))
+    bad = {"site": ["", "x" * 1025, "1"], "address": [VICTIM] * 3, "tick": [900, 900, 2**61], "way": ["in"] * 3}
+    calm, height = pc.less(table["tick"], 700), pc.less(table["tick"], 1200)
+    parts = [
+        table.filter(calm),
+        pa.concat_tables([table.filter(pc.and_(height, pc.invert(calm))), pa.table(bad).cast(table.schema)]),
+    ]
+    (tmp_path / "log").mkdir()
+    for number, part in enumerate(parts):
+        path = tmp_path / "log" / f"{number}.parquet"
+        pq.write_table(part, path)
+        os.utime(path, (number, number))  # Spark takes the oldest first
+    ecm_spark.use_rocksdb(spark)
+    reader = spark.readStream.schema(spark.read.parquet(str(tmp_path / "log")).schema)
+    events = reader.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "log"))
+    seen = []
+    writer = ecm_spark.monitor_sites(
+        events, make_watch(Frequency(VICTIM), 800), "address", "tick", "site", folder=str(tmp_path / "watching"),
+        name="flood", alerts=str(tmp_path / "alerts"), on_status=seen.append, ahead=timedelta(hours=1),
+    )  # fmt: skip
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert seen[0].syncing
+    assert not seen[-1].syncing
+    assert [region for region, _ in alarms(tmp_path)] == [0, 1]
+    assert seen[-1].events == sum(map(len, parts)) - 3
+    assert seen[-1].reasons == {"empty site": 1, "site name over 1024 bytes": 1, "tick too far ahead": 1}
+
+
 @pytest.mark.slow
 def test_two_streams_and_the_whole_vector(spark, flood, tmp_path):
     log, columns = flood
@@ -112,10 +149,24 @@ def test_two_streams_and_the_whole_vector(spark, flood, tmp_path):
 
 def test_a_folder_is_of_one_watch(tmp_path):
     for _ in range(2):
-        _Control(tmp_path, make_watch(Frequency(VICTIM), 800))
+        CoordinatorFolder(tmp_path, make_watch(Frequency(VICTIM), 800))
     for other in (make_watch(Frequency(VICTIM), 900), make_watch(Frequency(8), 800), make_watch(SelfJoin(), 800)):
-        with pytest.raises(ConfigError, match="is of another watch"):
-            _Control(tmp_path, other)
+        with pytest.raises(ConfigError, match="belongs to another watch"):
+            CoordinatorFolder(tmp_path, other)
+
+
+def test_a_column_of_any_name_says_which_stream(spark):
+    frame = spark.createDataFrame([("in", 1), ("out", 2), ("in", 3)], "name string, n int")
+    watch = make_watch(InnerProduct("in", "out"), 5.0)
+    for name in ("a.b", "a `way`"):
+        renamed = frame.toDF(name, "n")
+        found = {which: [row["n"] for row in part.collect()] for which, part in _streams(renamed, watch, name)}
+        assert found == {"in": [1, 3], "out": [2]}
+    with pytest.raises(InputError, match="stream: there is no column 'nope'; the columns are timestamp, value"):
+        ecm_spark.monitor_sites(
+            spark.readStream.format("rate").load(), watch, "value", "timestamp", "value", stream="nope", folder="x",
+            name="x",
+        )  # fmt: skip
 
 
 def test_refusals(spark, events, tmp_path):
@@ -123,7 +174,7 @@ def test_refusals(spark, events, tmp_path):
     watch = make_watch(SelfJoin(), 5.0)
     for frame, changed, error, says in (
         (events, watch, InputError, "expected a streaming DataFrame"),
-        (source, make_watch(InnerProduct("a", "b"), 5.0), ConfigError, "name their column"),
+        (source, make_watch(InnerProduct("a", "b"), 5.0), ConfigError, "expected a column's name"),
         (source, Watch(SelfJoin(), Above(5), LAST, watch.sketch), ConfigError, "expected 'eager'"),
         (
             source,

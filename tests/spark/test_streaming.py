@@ -32,12 +32,12 @@ def live(spark):
     ecm_spark.use_rocksdb(spark)
     ecm_spark.register_sources(spark)
 
-    def run(folder, config, store, checkpoint, files=1, item="page", source=None, tidy_every=100, **more):
+    def run(folder, config, store, checkpoint, files=1, item="page", source=None, tidy_every=100, name="test", **more):
         events = source or (
             spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files).parquet(str(folder))
         )  # fmt: skip
         sketches = ecm_spark.stream_sketches(events, config, item, "tick", "site", **more)
-        writer = ecm_spark.write_to_store(sketches, str(store), str(checkpoint), "test", tidy_every=tidy_every)
+        writer = ecm_spark.write_to_store(sketches, str(store), str(checkpoint), name, tidy_every=tidy_every)
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
         return query
@@ -104,7 +104,15 @@ def test_files_and_triggers_do_not_matter(live, stream, one_process, make_config
     written = SketchStore(tmp_path / "store").history("athens")
     live(tmp_path / "log", config, tmp_path / "store", tmp_path / "new checkpoint", files=4)
     assert len(SketchStore(tmp_path / "store").history("athens")) == 1 + len(written)
+    for site, sketch in SketchStore(tmp_path / "store").latest().items():
+        assert same(sketch, one_process(config, site))
+    live(tmp_path / "log", config, tmp_path / "store", tmp_path / "beside", files=4, name="other")
+    counted = sum(found[site].total().value for site in SITES)
+    both = SketchStore(tmp_path / "store").latest()
+    assert sum(both[site].total().value for site in SITES) == 2 * counted
     write(tmp_path / "log", stream, [*cuts, (59_000, 60_000)])
+    with pytest.raises(PySparkException, match=r"generation .* of 'test' may not write"):
+        live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint")
     with pytest.raises(PySparkException, match="another epsilon"):
         live(tmp_path / "log", config.replace(epsilon=0.04), tmp_path / "store", tmp_path / "checkpoint")
 
@@ -135,10 +143,16 @@ def test_what_cannot_be_counted_is_reported_and_idle_sites_move_on(live, spark, 
     folder.mkdir()
     names = ["site", "page", "number", "tick", "weight"]
     batches = [
-        [["a", "b", "a", None], ["x", "x", None, "x"], [1, 1, 1, 1], [10, 11, 12, 13], [1, 1, 1, 1]],
-        [["b"], ["y"], [1], [9000], [1]],
-        [["b"], ["y"], [1], [19_000], [1]],
-        [["b"], ["y"], [1], [19_500], [1]],
+        [
+            ["a", "b", "a", None, "", "z" * 1025, *["a"] * 4],
+            ["x", "x", None, *["x"] * 7],
+            [1] * 10,
+            [10, 11, 12, 13, 14, 15, 16, 2**61, 1_700_000_000_000, 253_402_300_799],
+            [*[1] * 6, 2**53 + 1, 1, 1, 1],
+        ],
+        [["b", "b"], ["y", "y"], [1, 1], [8999, 9000], [1, 1]],
+        [["b", "b"], ["y", "y"], [1, 1], [18_999, 19_000], [1, 1]],
+        [["b", "b"], ["y", "y"], [1, 1], [19_499, 19_500], [1, 1]],
     ]
     kinds = [pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64()]
     for i, columns in enumerate(batches):
@@ -147,7 +161,7 @@ def test_what_cannot_be_counted_is_reported_and_idle_sites_move_on(live, spark, 
         os.utime(folder / f"{i}.parquet", (1_000_000 + i, 1_000_000 + i))
     events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
     sketches = ecm_spark.stream_sketches(
-        events, make_config(unit="s", late="side", lateness=500), "page", "tick", "site"
+        events, make_config(unit="s", late="side", lateness=500), "page", "tick", "site", "weight"
     )
     rows = []
     query = (
@@ -159,8 +173,10 @@ def test_what_cannot_be_counted_is_reported_and_idle_sites_move_on(live, spark, 
     )
     query.awaitTermination()
     first = {row["site"]: row for number, row in rows if number == 0}
-    assert (first["a"]["events"], first["a"]["rejected"], first["a"]["reasons"]) == (1, 1, {"null item": 1})
-    assert (first[None]["sketch"], first[None]["reasons"]) == (None, {"null site": 1})
+    assert (first["a"]["events"], first["a"]["rejected"]) == (1, 5)
+    assert first["a"]["reasons"] == {"null item": 1, "weight above 2**53": 1, "tick too far ahead": 3}
+    assert first[None]["sketch"] is None
+    assert first[None]["reasons"] == {"null site": 1, "empty site": 1, "site name over 1024 bytes": 1}
     last = {row["site"]: row for _, row in rows}
     assert last["a"]["now"] >= 18_500  # nothing came for it since 10
     assert ecm.load(last["a"]["sketch"]).total(last=1000).value == 0

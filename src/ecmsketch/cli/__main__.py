@@ -1,5 +1,5 @@
-"""Run as python -m ecmsketch.cli."""
+"""Runs the command line for `python -m ecmsketch.cli`."""
 
-from ecmsketch.cli import main
+from ecmsketch.cli import script
 
-main()
+script()

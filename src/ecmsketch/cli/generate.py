@@ -1,4 +1,4 @@
-"""ecmsketch generate: logs to try things on. They are made up, and say so."""
+"""ecmsketch generate: write a made-up log to try things on."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ from ecmsketch.cli.options import AsJson, Master
 from ecmsketch.cli.output import show_one
 
 generate = typer.Typer(help="Write a generated log: worldcup98 or snmp.", no_args_is_help=True)
-Path = Annotated[str, typer.Argument(help="A new folder.", show_default=False)]
-Events = Annotated[int, typer.Option(help="How many.", min=1)]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same log.", min=0)]
+Path = Annotated[str, typer.Argument(help="Folder to write; it must not exist yet.", show_default=False)]
+Events = Annotated[int, typer.Option(help="Number of events.", min=1, max=2**40)]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same log.", min=0, max=2**63 - 1)]
 
 
 @generate.command("worldcup98")
 def worldcup98(
     path: Path,
     events: Events = 2_000_000,
-    day: Annotated[int, typer.Option(help="Day of the real log whose counts are followed, 5 to 92.")] = 50,
-    days: Annotated[int, typer.Option(help="How many days from then on.", min=1)] = 1,
+    day: Annotated[int, typer.Option(help="Day of the real log whose counts to follow, 5 to 92.", min=5, max=92)] = 50,
+    days: Annotated[int, typer.Option(help="Number of days, from that day on.", min=1, max=88)] = 1,
     seed: Seed = 0,
     all_servers: Annotated[
-        bool, typer.Option("--all-servers", help="On all 33 servers; no real day had over 30.")
+        bool, typer.Option("--all-servers", help="Use all 33 servers. No real day used more than 30.")
     ] = False,
-    format: Annotated[str, typer.Option(help="parquet, or worldcup98: the log's own binary files.")] = "parquet",
+    format: Annotated[
+        str, typer.Option(help="parquet, or worldcup98 for the binary files of the real log.")
+    ] = "parquet",
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Web requests after the World Cup 98 log: its real counts by day, time and server; the rest made up.
+    """Write web requests like those of the World Cup 98 log.
+
+    The counts by day, time and server are those of the real log; everything else is made up.
 
     Example: ecmsketch generate worldcup98 log --events 2000000 --day 66
     """
@@ -42,12 +46,12 @@ def worldcup98(
 def snmp(
     path: Path,
     events: Events = 2_000_000,
-    sites: Annotated[int, typer.Option(help="Access points.", min=1)] = 535,
+    sites: Annotated[int, typer.Option(help="Number of access points.", min=1, max=2**31)] = 535,
     seed: Seed = 0,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Devices seen by access points of a campus: a stand-in for the paper's second trace, all of it made up.
+    """Write devices seen by the access points of a campus: a made-up stand-in for the second trace of the paper.
 
     Example: ecmsketch generate snmp wireless --events 5000000
     """

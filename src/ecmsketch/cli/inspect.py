@@ -1,33 +1,33 @@
-"""ecmsketch inspect: what a store or a file holds."""
+"""ecmsketch inspect: show what a store or a file holds."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from ecmsketch.cli.options import AsJson, Site
 from ecmsketch.cli.output import show, show_one
-from ecmsketch.cli.sketches import Source, load_sites, load_sketch
+from ecmsketch.cli.sketches import Source, is_file, load_sites, load_sketch
+from ecmsketch.cli.times import with_times
 
 
 def inspect(source: Source, site: Site = None, as_json: AsJson = False) -> None:
-    """What is known of a sketch, or of all sketches of a store.
+    """Show the facts about one sketch, or about every sketch in a store.
 
     Example: ecmsketch inspect sketches
     """
-    if site is not None or Path(source).is_file():
-        show_one(_facts(load_sketch(source, site)), as_json)
+    if site is not None or is_file(source):
+        sketch = load_sketch(source, site)
+        show_one(with_times(_facts(sketch), ("now",), sketch.config.unit, as_json), as_json)
         return
     rows = []
     for name, sketch in sorted(load_sites(source).items()):
         total = sketch.total()
-        rows.append(
-            {
-                "site": name, "kind": type(sketch).__name__, "now": sketch.now, "in_window": total.value,
-                "bytes": len(sketch.serialize()), "epsilon": sketch.epsilon, "merge_levels": sketch.merge_levels,
-            }
-        )  # fmt: skip
+        facts = {
+            "site": name, "kind": type(sketch).__name__, "now": sketch.now, "in_window": total.value,
+            "bytes": len(sketch.serialize()), "epsilon": sketch.epsilon, "merge_levels": sketch.merge_levels,
+        }  # fmt: skip
+        rows.append(with_times(facts, ("now",), sketch.config.unit, as_json))
     show(rows, as_json)
 
 

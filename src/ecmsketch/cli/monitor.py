@@ -1,128 +1,85 @@
-"""ecmsketch monitor: a threshold over all sites, watched without shipping the streams."""
+"""ecmsketch monitor: watch a threshold over all sites without shipping their streams."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ecmsketch.cli.live import Every, Folder, Items, Lateness, NewFiles, Rate, Speed, Tick, live
-from ecmsketch.cli.options import AsJson, Delta, Epsilon, Master, SiteColumn, Unit, WeightColumn, make_config, to_ticks
+from ecmsketch.cli.lengths import ahead_ticks
+from ecmsketch.cli.live import LiveOptions
+from ecmsketch.cli.options import Ahead, AsJson, Master
 from ecmsketch.cli.output import changing, say, show_one
-from ecmsketch.cli.sketches import item_of
+from ecmsketch.cli.times import shown, with_times
+from ecmsketch.cli.watch_options import WatchOptions
+from ecmsketch.inputs.kinds import NOTHING
 
 if TYPE_CHECKING:
-    from ecmsketch.monitor import Alert, Function, Threshold
+    from ecmsketch.monitor import Alert
     from ecmsketch.spark import Status
 
 _EVENT_BYTES = 16
-"""Of a shipped event: an item's hash and a tick."""
+"""Bytes of one shipped event: the hash of its item, and its tick."""
 
 
 def monitor(
-    function: Annotated[
-        str,
-        typer.Option(
-            help="total, self-join, frequency:ITEM, share:ITEM:PHI (0 where the item has that share) or inner:A,B.",
-            show_default=False,
-        ),
+    options: WatchOptions,
+    folder: Annotated[
+        str, typer.Option(help="Folder for the state and messages of this monitor alone.", show_default=False)
     ],
-    folder: Annotated[str, typer.Option(help="Of this monitor alone: its state and messages.", show_default=False)],
-    last: Annotated[str, typer.Option(help="Over the newest so much: 300 (ticks), 5m, 1h.", show_default=False)],
-    path: Folder = None,
-    above: Annotated[float | None, typer.Option(help="Say when the value passes this, up or down.")] = None,
-    between: Annotated[
-        tuple[float, float] | None, typer.Option(help="Say when the value passes either of two.")
-    ] = None,
-    within: Annotated[float | None, typer.Option(help="Know the value within this much, instead.")] = None,
-    item: Items = None,
-    tick: Tick = None,
-    site: SiteColumn = None,
-    weight: WeightColumn = None,
-    stream: Annotated[str | None, typer.Option(help="Column that says which stream, for inner:A,B.")] = None,
+    live: LiveOptions,
+    stream: Annotated[str | None, typer.Option(help="Column that names the stream, for inner:A,B.")] = None,
     alerts: Annotated[str | None, typer.Option(help="Also write alerts into this Delta table.")] = None,
-    no_miss: Annotated[
-        bool, typer.Option("--no-miss", help="Lower --above so that the true value never passes unnoticed.")
-    ] = False,
-    epsilon: Epsilon = 0.1,
-    delta: Delta = 0.1,
-    unit: Unit = "s",
-    lateness: Lateness = "10s",
-    speed: Speed = 1.0,
-    rate: Rate = None,
-    watch: NewFiles = False,
-    every: Every = 2.0,
-    name: Annotated[str, typer.Option(help="Of the monitor, in the table of alerts.")] = "monitor",
+    ahead: Ahead = "1d",
+    name: Annotated[str, typer.Option(help="Name of the monitor in the table of alerts.")] = "monitor",
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a threshold over all sites of a stream; sites speak only when their part of it may matter.
+    """Watch a threshold over all sites of a stream. Sites send messages only when their part may matter.
+
+    Ctrl-C stops after the current trigger. Press it again to stop at once.
 
     Example: ecmsketch monitor log --function frequency:28487 --above 5000 --last 5m --item object --tick timestamp
     --site server --speed 600 --folder watching --alerts alerts
     """
-    source = live(path, item, tick, site, speed, rate, watch)
+    source = live.source()
     if source.site is None:
-        raise typer.BadParameter("which column is the site?", param_hint="--site")
-    config = make_config(epsilon=epsilon, delta=delta, window=last, unit=unit, late="side")
-    config = config.replace(lateness=to_ticks(lateness, config.unit, "--lateness"))
-    from ecmsketch.monitor import Watch
+        raise typer.BadParameter("give the column of the site", param_hint="--site")
+    config = options.config()
+    options.watch(NOTHING)  # raises errors before Spark starts; the kinds of the items are known only then
+    from ecmsketch.cli.session import needs_spark, run_until_interrupted, spark_session
 
-    watched = Watch(
-        _function(function), _threshold(above, between, within), config.window, config, balance="eager"
-    )  # fmt: skip
-    watched = watched.no_miss() if no_miss else watched
-    from ecmsketch.cli.session import run_until_interrupted, spark_session
-
-    newest: list[Status] = []
-
-    with spark_session(master) as spark, changing(as_json) as change:
+    with needs_spark():
+        source.check(config, stream)
+    with spark_session(master) as spark, _showing(options.unit, as_json) as on_status:
         from ecmsketch import spark as ecm_spark
 
-        def on_status(status: Status) -> None:
-            newest[:] = [status]
-            change(_facts(status))
-
+        events = source.events(spark, options.unit)
+        watch = options.watch(ecm_spark.item_kinds(events, source.item))
         writer = ecm_spark.monitor_sites(
-            source.events(spark), watched, source.item, source.tick, source.site, weight, stream=stream,
-            folder=folder, name=name, alerts=alerts, on_alert=lambda alert: say(_words(alert)), on_status=on_status,
+            events, watch, source.item, source.tick, source.site, source.weight, stream=stream, folder=folder,
+            name=name, ahead=ahead_ticks(ahead, config.unit), alerts=alerts, on_status=on_status,
+            on_alert=lambda alert: say(_words(alert, options.unit)),
         )  # fmt: skip
-        run_until_interrupted(writer.trigger(processingTime=f"{every} seconds").start())
+        run_until_interrupted(live.start(writer))
+
+
+@contextmanager
+def _showing(unit: str, as_json: bool) -> Iterator[Callable[[Status], None]]:
+    """Show each status in the same place, and the last one when the monitor has ended."""
+    newest: dict[str, Any] = {}
+    with changing(as_json) as change:
+
+        def on_status(status: Status) -> None:
+            newest.clear()
+            newest.update(with_times(_facts(status), ("now", "last_synchronised"), unit, as_json))
+            change(newest)
+
+        yield on_status
     if newest:
-        show_one(_facts(newest[0]), as_json)
-
-
-def _function(text: str) -> Function:
-    from ecmsketch.monitor import Frequency, HeavyHitterShare, InnerProduct, SelfJoin, Total
-
-    kind, _, rest = text.partition(":")
-    if text == "total":
-        return Total()
-    if text == "self-join":
-        return SelfJoin()
-    if kind == "frequency" and rest:
-        return Frequency(item_of(rest))
-    if kind == "inner" and rest.count(",") == 1:
-        return InnerProduct(*rest.split(","))
-    if kind == "share" and ":" in rest:
-        named, _, phi = rest.rpartition(":")
-        try:
-            return HeavyHitterShare(item_of(named), float(phi))
-        except ValueError:
-            pass
-    raise typer.BadParameter(
-        f"expected total, self-join, frequency:ITEM, share:ITEM:PHI or inner:A,B, got {text!r}", param_hint="--function"
-    )
-
-
-def _threshold(above: float | None, between: tuple[float, float] | None, within: float | None) -> Threshold:
-    from ecmsketch.monitor import Above, Between, Tracking
-
-    if [above, between, within].count(None) != 2:
-        raise typer.BadParameter("give one of --above, --between and --within")
-    if above is not None:
-        return Above(above)
-    return Between(*between) if between is not None else Tracking(within or 0.0)
+        show_one(newest, as_json)
 
 
 def _facts(status: Status) -> dict[str, Any]:
@@ -145,8 +102,8 @@ def _facts(status: Status) -> dict[str, Any]:
     }
 
 
-def _words(alert: Alert) -> str:
+def _words(alert: Alert, unit: str) -> str:
     if alert.previous is None:
-        return f"watching from {alert.tick}: value {alert.value:,.0f}, region {alert.region}"
+        return f"watching from {shown(alert.tick, unit)}: value {alert.value:,.0f}, region {alert.region}"
     way = "up" if alert.region > alert.previous else "down"
-    return f"ALERT at {alert.tick}: {way} to region {alert.region}, value {alert.value:,.0f}"
+    return f"ALERT at {shown(alert.tick, unit)}: {way} to region {alert.region}, value {alert.value:,.0f}"

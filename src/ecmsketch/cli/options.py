@@ -2,68 +2,68 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import asdict, dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ecmsketch.cli.lengths import to_ticks, to_unit
+
 if TYPE_CHECKING:
     from ecmsketch.config import SketchConfig
 
-_LENGTH = re.compile(r"(\d+)\s*(ns|us|ms|s|m|h|d|D|w)?")
-_SECONDS = {
-    "ns": 10**-9,
-    "us": 10**-6,
-    "ms": 10**-3,
-    "s": 1,
-    "m": 60,
-    "h": 3600,
-    "d": 86_400,
-    "D": 86_400,
-    "w": 604_800,
-}
+
+def a_number(value: Any) -> Any:
+    """Check that the value of an option is not NaN, which `min` and `max` let pass."""
+    if isinstance(value, float) and isnan(value):
+        raise typer.BadParameter(f"expected a number, got {value}")
+    return value
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Last = Annotated[
-    str | None, typer.Option(help="Only the newest so much: 300 (ticks), 5m, 1h, 7d. Default: the window.")
+    str | None, typer.Option(help="Ask about this much time before now: 300 (ticks), 5m, 1h, 7d. Default: the window.")
 ]
-Follow = Annotated[bool, typer.Option("--follow", help="Ask again every --seconds, until interrupted.")]
-Seconds = Annotated[float, typer.Option(help="Between questions, with --follow.", min=0.1)]
-Site = Annotated[str | None, typer.Option(help="One site only. Default: all, merged.")]
-SiteColumn = Annotated[str | None, typer.Option("--site", help="Column of the place. Default: one place.")]
-WeightColumn = Annotated[str | None, typer.Option("--weight", help="Column of what a row counts. Default: 1.")]
-Master = Annotated[str | None, typer.Option(help="Spark master. Default: this machine, all cores.")]
-Epsilon = Annotated[float, typer.Option(help="How wrong a count may be, as a share of all arrivals in the range.")]
-Delta = Annotated[float, typer.Option(help="How likely it may be more wrong than that.")]
-Window = Annotated[str, typer.Option(help="How far back can be asked: 86400 (ticks), 1h, 1d, 30d.")]
-Unit = Annotated[str, typer.Option(help="What a tick is: ns, us, ms, s, m, h, D; or none.")]
-Counter = Annotated[str, typer.Option(help="eh (default), dw or rw.")]
-MergeDepth = Annotated[int, typer.Option(help="Levels of merging that epsilon must survive.")]
-HeavyHitters = Annotated[bool, typer.Option("--heavy-hitters", help="Keep names of frequent items, for `top`.")]
+Site = Annotated[str | None, typer.Option(help="Ask about one site. Default: all sites, merged.")]
+Store = Annotated[str, typer.Option(help="Folder or URL of the Delta table for the sketches.", show_default=False)]
+SiteColumn = Annotated[str | None, typer.Option("--site", help="Column of the site. Default: there is one site.")]
+WeightColumn = Annotated[str | None, typer.Option("--weight", help="Column of the weight. Default: each row counts 1.")]
+Master = Annotated[str | None, typer.Option(help="Spark master. Default: this machine, with all its cores.")]
+Epsilon = Annotated[float, typer.Option(help="Allowed error of a count, as a share of all arrivals in the range.")]
+Delta = Annotated[float, typer.Option(help="Allowed probability that the error is larger than that.")]
+Window = Annotated[str, typer.Option(help="How far back you can ask: 86400 (ticks), 1h, 1d, 30d.")]
+Unit = Annotated[str, typer.Option(help="Unit of a tick: ns, us, ms, s, m, h or D; none if ticks are not times.")]
+Ahead = Annotated[
+    str, typer.Option(help="Reject ticks that are further ahead of the clocks than this: 10m, 1d; none for no limit.")
+]
+HeavyHitters = Annotated[bool, typer.Option("--heavy-hitters", help="Keep the names of frequent items, for `top`.")]
 
 
-def to_ticks(text: str | None, unit: str | None, name: str) -> int | None:
-    """A length such as 300, 5m or 1h in ticks."""
-    if text is None:
-        return None
-    found = _LENGTH.fullmatch(text.strip())
-    if found is None:
-        raise typer.BadParameter(f"expected a length such as 300, 5m, 1h or 7d, got {text!r}", param_hint=name)
-    number, suffix = int(found[1]), found[2]
-    if suffix is None:
-        return number
-    if unit is None:
-        raise typer.BadParameter(f"{text!r} needs sketches with a unit; give a number of ticks", param_hint=name)
-    ticks = number * _SECONDS[suffix] / _SECONDS[unit]
-    if ticks != int(ticks):
-        raise typer.BadParameter(f"{text!r} is not a whole number of ticks of {unit}", param_hint=name)
-    return int(ticks)
+@dataclass(frozen=True)
+class SketchOptions:
+    """Options that decide what sketches promise and what they cost."""
+
+    epsilon: Epsilon = 0.01
+    delta: Delta = 0.01
+    window: Window = "1d"
+    unit: Unit = "s"
+    counter: Annotated[
+        str, typer.Option(help="eh (exponential histograms), dw (deterministic waves) or rw (randomized waves).")
+    ] = "eh"
+    merge_depth: Annotated[
+        int, typer.Option(help="Levels of merging after which epsilon must still hold.", min=0, max=64)
+    ] = 1
+
+    def config(self, **more: Any) -> SketchConfig:
+        """The config that these options describe, with `more` of its fields set."""
+        return make_config(**asdict(self), **more)
 
 
-def make_config(**given: Any) -> SketchConfig:
-    """A config from options; `window` may be a length, and `unit` "none"."""
+def make_config(*, window_option: str = "--window", **given: Any) -> SketchConfig:
+    """A config from options: `window` is a length such as 1d, which was given as `window_option`."""
     from ecmsketch.config import SketchConfig
 
-    unit = None if given["unit"] == "none" else given["unit"]
-    window = to_ticks(given["window"], unit, "--window")
+    unit = to_unit(given["unit"])
+    window = to_ticks(given["window"], unit, window_option)
     return SketchConfig(**{**given, "unit": unit, "window": window})

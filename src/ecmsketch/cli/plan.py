@@ -1,4 +1,4 @@
-"""ecmsketch plan: what a promise costs, before anything is built."""
+"""ecmsketch plan: see what sketches will cost before you build them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,21 @@ from typing import Annotated
 
 import typer
 
-from ecmsketch.cli.options import AsJson, Counter, Delta, Epsilon, MergeDepth, Unit, Window, make_config
+from ecmsketch.cli.options import AsJson, SketchOptions
 from ecmsketch.cli.output import show_one
 
 
 def plan(
-    epsilon: Epsilon = 0.01,
-    delta: Delta = 0.01,
-    window: Window = "1d",
-    unit: Unit = "s",
-    counter: Counter = "eh",
-    merge_depth: MergeDepth = 1,
-    events: Annotated[int, typer.Option(help="Events of one site inside the window.")] = 1_000_000,
-    sites: Annotated[int, typer.Option(help="Sites.")] = 1,
+    options: SketchOptions,
+    events: Annotated[int, typer.Option(help="Events of one site in a window.", min=0, max=2**53)] = 1_000_000,
+    sites: Annotated[int, typer.Option(help="Number of sites.", min=1, max=2**31)] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """What sketches will cost: rows, counters, memory of one site and of all.
+    """Show what sketches will cost: rows, counters, memory for one site and for all.
 
     Example: ecmsketch plan --epsilon 0.01 --window 1d --events 5000000 --sites 33
     """
-    config = make_config(
-        epsilon=epsilon, delta=delta, window=window, unit=unit, counter=counter, merge_depth=merge_depth
-    )
+    config = options.config()
     memory = config.expected_nbytes(events)
     facts = {
         "rows": config.depth,

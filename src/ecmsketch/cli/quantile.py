@@ -1,4 +1,4 @@
-"""ecmsketch quantile: percentiles of numbers."""
+"""ecmsketch quantile: show percentiles of numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ecmsketch.cli.options import AsJson, Last, Site, to_ticks
+from ecmsketch.cli.lengths import to_ticks
+from ecmsketch.cli.options import AsJson, Last, Site
 from ecmsketch.cli.output import show
 from ecmsketch.cli.sketches import Source, load_sketch
 from ecmsketch.errors import InputError
@@ -19,7 +20,9 @@ def quantile(
     site: Site = None,
     as_json: AsJson = False,
 ) -> None:
-    """The numbers that a share of the arrivals do not exceed. Needs sketches built with --bits.
+    """Show percentiles: the numbers that given shares of the arrivals do not exceed.
+
+    This needs sketches built with --bits.
 
     Example: ecmsketch quantile sketches 0.5 0.99 --last 1h
     """

@@ -1,7 +1,8 @@
-"""A quiet Spark session, and its progress."""
+"""A quiet Spark session, its progress, and how to interrupt it."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -17,13 +18,21 @@ from ecmsketch.errors import EcmError
 
 
 @contextmanager
-def spark_session(master: str | None) -> Iterator[Any]:
-    """A session for one command; workers run this very Python."""
+def needs_spark() -> Iterator[None]:
+    """Turn an import that fails because Spark is not installed into an error that says so."""
     try:
-        from pyspark.errors import PySparkException, PySparkRuntimeError
-        from pyspark.sql import SparkSession
+        yield
     except ModuleNotFoundError:
-        raise EcmError("this command needs Spark; pip install 'ecmsketch[spark]'") from None
+        raise EcmError("this command needs Spark. Run: pip install 'ecmsketch[spark]'") from None
+
+
+@contextmanager
+def spark_session(master: str | None) -> Iterator[Any]:
+    """A Spark session for one command; its workers run the same Python as the command."""
+    with needs_spark():
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
     from ecmsketch.spark.failures import spark_errors
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -40,23 +49,42 @@ def spark_session(master: str | None) -> Iterator[Any]:
         try:
             with working("starting Spark ..."), _errors_to(log.fileno()):
                 spark = builder.getOrCreate()
-        except PySparkRuntimeError as error:
-            raise EcmError(f"Spark did not start: {error}; it needs Java 17 or newer; see {log.name}") from error
+        except (PySparkException, Py4JError) as error:
+            raise EcmError(
+                f"Spark did not start: {_first_line(error)}; it needs Java 17 or newer and a valid --master; "
+                f"see {log.name}"
+            ) from error
+    _interrupt_quietly()
     try:
         with spark_errors():
             yield spark
-    except PySparkException as error:
-        raise EcmError(f"Spark: {str(error).splitlines()[0]}; more in {log.name}") from error
+    except (PySparkException, Py4JError) as error:
+        raise EcmError(f"Spark: {_first_line(error)}; more in {log.name}") from error
     else:
         os.unlink(log.name)
     finally:
         spark.stop()
 
 
-def run_until_interrupted(query: Any) -> None:
-    """Wait for a streaming query to end; Ctrl-C stops it after what it is doing, and once more, later, at once.
+def _first_line(error: Exception) -> str:
+    """The first line of an error, in the words of the Java side if it comes from there."""
+    java = getattr(error, "java_exception", None)
+    return str(error if java is None else java.toString()).strip().partition("\n")[0]
 
-    Spark's own handler would call the JVM from within a call to it, which fails with a page of traceback.
+
+def _interrupt_quietly() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, as without Spark.
+
+    Spark's handler calls the JVM from within a call to it, which fails, and py4j logs that as pages of traceback.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def run_until_interrupted(query: Any) -> Any:
+    """Wait for a streaming query to end, and return its last progress.
+
+    Ctrl-C stops it after the current trigger. Press it again, three seconds later or more, to stop at once.
     """
     interrupted = threading.Event()
     first = 0.0
@@ -73,16 +101,17 @@ def run_until_interrupted(query: Any) -> None:
         while query.isActive and not interrupted.wait(0.5):
             pass
         if interrupted.is_set():
-            say("stopping ...")
+            say("stopping after the current trigger; press Ctrl-C again to stop at once")
             query.stop()
         query.awaitTermination()
+        return query.lastProgress
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
 def _errors_to(file: int) -> Iterator[None]:
-    """What is started meanwhile writes its errors to a file: Spark says much that only matters if it fails."""
+    """Send the error stream to a file. Spark prints much while it starts that matters only if it fails."""
     kept = os.dup(2)
     os.dup2(file, 2)
     try:
@@ -94,7 +123,7 @@ def _errors_to(file: int) -> Iterator[None]:
 
 @contextmanager
 def spark_progress(spark: Any, text: str) -> Iterator[None]:
-    """Shows how many tasks are done while Spark works."""
+    """Show how many tasks are done while Spark works."""
     done = threading.Event()
     with working(text) as change:
 

@@ -1,4 +1,4 @@
-"""Where commands take sketches from: a store, or a file of one sketch."""
+"""Where commands get sketches from: a store, or a file of one sketch."""
 
 from __future__ import annotations
 
@@ -12,37 +12,57 @@ from ecmsketch.errors import EcmError, InputError
 Source = Annotated[str, typer.Argument(help="A store that `build` wrote, or a file of one sketch.", show_default=False)]
 
 
-def load_sketch(source: str, site: str | None) -> Any:
-    """One sketch: of a file, of one site, or of all sites merged."""
-    from ecmsketch.loading import load
+class NothingYetError(InputError):
+    """A store does not exist or is empty; a stream may be about to write it."""
 
-    path = Path(source)
-    if path.is_file():
+
+def load_sketch(source: str, site: str | None) -> Any:
+    """Load one sketch: from a file, of one site, or of all sites merged."""
+    from ecmsketch.sketch.loading import load
+
+    if is_file(source):
         if site is not None:
-            raise InputError(f"{source}: this is one sketch, without sites; leave --site out")
+            raise InputError(f"{source}: this file holds one sketch and no sites; leave --site out")
         try:
-            return load(path.read_bytes())
+            return load(Path(source).read_bytes(), max_nbytes=None)
         except EcmError as error:
             raise type(error)(f"{source}: {error}") from error
+        except OSError as error:
+            raise InputError(f"{source}: cannot be read: {error.strerror}") from error
     sketches = load_sites(source, site)
-    from ecmsketch.merging import merge
+    from ecmsketch.sketch.merging import merge
 
     return merge(sketches.values()) if len(sketches) > 1 else next(iter(sketches.values()))
 
 
 def load_sites(source: str, site: str | None = None) -> dict[str, Any]:
-    """The sketches of a store, by site."""
-    if "://" not in source and not Path(source).exists():
-        raise InputError(f"{source}: there is no such store or file; `ecmsketch build` makes one")
+    """Load the sketches of a store, by site."""
+    if "://" not in source and not _exists(source):
+        raise NothingYetError(f"{source}: there is no such store or file; `ecmsketch build` or `stream` makes one")
     from ecmsketch.store import SketchStore
 
     sketches = SketchStore(source).latest(site)
     if not sketches:
-        raise InputError(f"{source}: there are no sketches in it")
+        raise NothingYetError(f"{source}: this store holds no sketches")
     return sketches
 
 
-def item_of(text: str) -> Any:
-    """An item as the command line gives it: a number if it looks like one."""
-    digits = text.lstrip("-")
-    return int(text) if digits.isdigit() else text
+def check_store(store: str) -> None:
+    """Raise an error, before any work is done, if a file stands where the store should be."""
+    if is_file(store):
+        raise InputError(f"--store: expected a folder, got the file {store}; give another path")
+
+
+def is_file(source: str) -> bool:
+    """Whether a source is a file, which then holds one sketch."""
+    try:
+        return Path(source).is_file()
+    except (OSError, ValueError):  # the name is too long, has a zero byte, or its folder may not be read
+        return False
+
+
+def _exists(source: str) -> bool:
+    try:
+        return Path(source).exists()
+    except (OSError, ValueError):
+        return False

@@ -1,32 +1,37 @@
-"""ecmsketch top: what came most often."""
+"""ecmsketch top: list the most frequent items."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ecmsketch.cli.options import AsJson, Follow, Last, Seconds, Site, to_ticks
-from ecmsketch.cli.output import follow, show
+from ecmsketch.cli.following import Answer, AnswerOptions
+from ecmsketch.cli.item_text import json_item, show_item
+from ecmsketch.cli.lengths import to_ticks
+from ecmsketch.cli.options import Last, Site
 from ecmsketch.cli.sketches import Source, load_sketch
+from ecmsketch.cli.times import shown
 
 
 def top(
     source: Source,
-    k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 10,
-    phi: Annotated[float | None, typer.Option(help="Instead: all that came at least this share.")] = None,
+    answer: AnswerOptions,
+    k: Annotated[int, typer.Option("-k", help="Number of items to list.", min=1)] = 10,
+    phi: Annotated[
+        float | None, typer.Option(help="Instead of -k: list all items with at least this share of the arrivals.")
+    ] = None,
     last: Last = None,
     site: Site = None,
-    again: Follow = False,
-    seconds: Seconds = 2.0,
-    as_json: AsJson = False,
 ) -> None:
-    """What came most often, by name, with bounds. Needs sketches built with --heavy-hitters, or with --bits and --phi.
+    """List the most frequent items by name, with bounds.
+
+    This needs sketches built with --heavy-hitters, or with --bits and then --phi.
 
     Example: ecmsketch top sketches -k 5 --last 5m
     """
 
-    def ask() -> tuple[list[dict[str, Any]], str]:
+    def ask() -> Answer:
         sketch = load_sketch(source, site)
         ticks = to_ticks(last, sketch.config.unit, "--last")
         if phi is None and not hasattr(sketch, "top"):
@@ -35,15 +40,12 @@ def top(
         total = sketch.total(last=ticks)
         rows = [
             {
-                "item": str(hitter.item),
+                "item": json_item(hitter.item) if answer.as_json else show_item(hitter.item, sketch.kinds),
                 **hitter.estimate._asdict(),
                 "share": hitter.estimate.value / max(total.value, 1),
             }
             for hitter in found
         ]
-        return rows, f"of {total.value:,.0f} arrivals up to {sketch.now}"
+        return rows, f"of {total.value:,.0f} arrivals up to {shown(sketch.now, sketch.config.unit)}"
 
-    if again:
-        follow(ask, as_json, seconds)
-    rows, note = ask()
-    show(rows, as_json, note=note)
+    answer.show(ask)

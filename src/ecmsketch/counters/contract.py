@@ -1,7 +1,7 @@
-"""What a window counter must be able to do. A sketch holds one array of them, a counter per cell.
+"""The contract of window counters. A sketch holds one array of them, a counter per cell.
 
 A new kind of counter is one new file that fulfils `Counters`; one that keeps its arrivals in buckets inherits
-most of it from `BucketCounters` (buckets.py).
+most of it from `BucketCounters` (buckets/bucket_counters.py).
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from ecmsketch.config import SketchConfig
 Ints = NDArray[np.int64]
 
 MAX_ARRIVALS = 2**53
-"""Of one counter, ever. Sums over a few hundred counters then still fit the kernels' 63 bits."""
+"""Most arrivals of all items inside one window: floats count exactly up to here. Expired ones do not matter
+(numbering.py).
+"""
 
 
 class Reading(NamedTuple):
-    """What some cells hold over a range: an estimate, and bounds of the truth.
+    """The contents of some cells over a range: an estimate, and bounds of the truth.
 
-    Bounds of buckets always hold; those of a randomized wave but for the config's delta_sw.
+    Bounds of buckets always hold. Those of a randomized wave fail with probability delta_sw.
     """
 
     value: NDArray[np.float64]
@@ -61,18 +63,17 @@ class Counters(Protocol):
         """The state at `now` as bytes; equal states give equal bytes."""
 
     @classmethod
-    def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> Self:
-        """What `encode` wrote, or a FormatError; never trusts a length it has not checked."""
+    def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int, most: int) -> Self:
+        """The counters that `encode` wrote, or a FormatError; never trusts a length it has not checked.
+
+        Takes at most `most` bytes of memory. The caller has checked that the config's `first_nbytes` are no more.
+        """
 
     def shift(self, ticks: int) -> None:
         """Move every arrival later by that many ticks."""
 
     def copy(self, config: SketchConfig | None = None) -> Self:
         """An independent array with the same state, under a config that reads it differently if given."""
-
-    @property
-    def most_arrivals(self) -> int:
-        """Arrivals that the fullest counter has ever seen, or more; callers keep it to MAX_ARRIVALS."""
 
     @property
     def nbytes(self) -> int:

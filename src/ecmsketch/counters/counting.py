@@ -1,4 +1,4 @@
-"""How many arrivals come to each cell."""
+"""Counting how many arrivals come to each cell."""
 
 from __future__ import annotations
 

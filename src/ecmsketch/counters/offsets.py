@@ -14,7 +14,7 @@ from ecmsketch.config import SketchConfig
 
 
 def offset_type(config: SketchConfig) -> type:
-    """How offsets are kept."""
+    """The type in which offsets are kept."""
     return np.uint32 if config.tick_bytes == 4 else np.int64
 
 

@@ -1,4 +1,4 @@
-"""What a result came from: versions, seed, data and machine, without names of hosts or paths."""
+"""How a result was made: sources, versions, seed, data and machine, without host names or paths."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ecmsketch.experiments.source_hash import source_hash
 from ecmsketch.experiments.spec import Context, Experiment
 
 PACKAGES = ("ecmsketch", "numpy", "numba", "pyarrow", "pyspark", "matplotlib", "probstructs", "datasketches", "duckdb")
 
 
 def key_of(spec: Experiment, context: Context) -> dict[str, Any]:
-    """What makes two runs the same: results with an equal key need not be made again."""
+    """What identifies a run: a stored result with an equal key is not made again."""
     stream = context.stream
     return {
         "experiment": spec.name,
@@ -26,12 +27,12 @@ def key_of(spec: Experiment, context: Context) -> dict[str, Any]:
         "last_tick": stream.now,
         "seed": context.seed,
         "engine": context.engine if spec.distributed else "this process",
-        "ecmsketch": version("ecmsketch"),
+        "sources": source_hash(),
     }
 
 
 def make_manifest(spec: Experiment, context: Context, seconds: float) -> dict[str, Any]:
-    """All there is to know of a run but its rows."""
+    """Everything about a run except its rows."""
     stream = context.stream
     return {
         "key": key_of(spec, context),

@@ -1,4 +1,4 @@
-"""Results on disk: a CSV and a manifest for every experiment and stream; all that figures and reports are made from.
+"""Results on disk: a CSV and a manifest for every experiment and stream. Figures and reports use nothing else.
 
 results/<data>/<experiment>.csv
 results/<data>/<experiment>.manifest.json
@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,12 @@ from typing import Any
 from ecmsketch.errors import InputError
 from ecmsketch.experiments.manifest import key_of, make_manifest
 from ecmsketch.experiments.spec import Context, Experiment, Row
+from ecmsketch.whole_files import whole_file
 
 
 @dataclass(frozen=True)
-class Result:
-    """One experiment on one stream, as it was read back."""
+class StoredResult:
+    """One experiment on one stream, read back from disk."""
 
     manifest: dict[str, Any]
     rows: list[Row]
@@ -36,7 +36,7 @@ class Result:
 
     @property
     def label(self) -> str:
-        """Of the data: real or GENERATED."""
+        """Whether the data is real or GENERATED."""
         return str(self.manifest["key"]["label"])
 
     def where(self, **wanted: Any) -> list[Row]:
@@ -44,8 +44,8 @@ class Result:
         return [row for row in self.rows if all(row[name] == value for name, value in wanted.items())]
 
 
-def write(out: Path, spec: Experiment, context: Context, rows: list[Row], seconds: float) -> None:
-    """The CSV first, then the manifest that vouches for it: a run that is broken off leaves nothing that counts."""
+def write_result(out: Path, spec: Experiment, context: Context, rows: list[Row], seconds: float) -> None:
+    """Write the CSV, then the manifest that makes it count: an interrupted run leaves no result."""
     folder = out / context.stream.name
     folder.mkdir(parents=True, exist_ok=True)
     table, manifest = _paths(folder, spec.name)
@@ -55,13 +55,12 @@ def write(out: Path, spec: Experiment, context: Context, rows: list[Row], second
         writer.writeheader()
         writer.writerows(rows)
     facts = make_manifest(spec, context, seconds) | {"rows": len(rows), "sha256": _digest(table)}
-    part = manifest.with_suffix(".part")
-    part.write_text(json.dumps(facts, indent=2) + "\n")
-    os.replace(part, manifest)
+    with whole_file(manifest) as part:
+        part.write_text(json.dumps(facts, indent=2) + "\n")
 
 
-def is_done(out: Path, spec: Experiment, context: Context) -> bool:
-    """Whether the same run has been made already, and its CSV is as it was written."""
+def is_stored(out: Path, spec: Experiment, context: Context) -> bool:
+    """Whether an equal run is stored and its CSV is unchanged."""
     table, manifest = _paths(out / context.stream.name, spec.name)
     try:
         facts = json.loads(manifest.read_text())
@@ -70,21 +69,21 @@ def is_done(out: Path, spec: Experiment, context: Context) -> bool:
         return False
 
 
-def read_all(out: Path) -> list[Result]:
-    """All results in a folder, by data and experiment."""
+def read_results(out: Path) -> list[StoredResult]:
+    """All results in a folder, ordered by data and experiment."""
     found = [_read(path) for path in sorted(out.glob("*/*.manifest.json"))]
     if not found:
-        raise InputError(f"{out}: there are no results in it; run an experiment first")
+        raise InputError(f"out: {out} has no results; run an experiment first")
     return found
 
 
-def _read(manifest: Path) -> Result:
+def _read(manifest: Path) -> StoredResult:
     facts = json.loads(manifest.read_text())
     table = manifest.with_name(manifest.name.replace(".manifest.json", ".csv"))
     if not table.exists():
-        raise InputError(f"{table}: the manifest is there, but not its CSV; run the experiment with --again")
+        raise InputError(f"out: {table} is missing although its manifest is there; run the experiment with --again")
     with open(table, newline="") as file:
-        return Result(facts, [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)])
+        return StoredResult(facts, [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)])
 
 
 def _value(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Runs experiments one after the other; what has been run already is left as it is."""
+"""Run experiments on streams, except where an equal run is already stored."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ecmsketch.experiments import results
+from ecmsketch.experiments.data.event_stream import Stream
+from ecmsketch.experiments.results import is_stored, write_result
 from ecmsketch.experiments.spec import Context, Experiment
-from ecmsketch.experiments.stream import Stream
 
 
 @dataclass(frozen=True)
-class Done:
-    """What became of one experiment on one stream."""
+class Outcome:
+    """What happened to one experiment on one stream."""
 
     experiment: str
     data: str
@@ -36,23 +36,25 @@ def run_all(
     seed: int = 0,
     again: bool = False,
     say: Callable[[str], None] = lambda text: None,
-) -> list[Done]:
-    """Every experiment on every stream that fits it. `session` opens Spark, if one of them merges sites."""
-    done: list[Done] = []
-    waiting: list[tuple[Experiment, Context]] = []
+) -> list[Outcome]:
+    """Run every experiment on every stream that fits it.
+
+    `session` opens Spark; it is called only if an experiment that merges sites has to run.
+    """
     plan = [(spec, stream) for stream in streams for spec in specs]
     with tempfile.TemporaryDirectory(prefix="ecmsketch-") as scratch:
+        done: list[Outcome] = []
+        alone: list[tuple[Experiment, Context]] = []
+        merging: list[tuple[Experiment, Context]] = []
         for spec, stream in plan:
-            spark = "to be opened" if session is not None and spec.distributed else None
-            context = Context(stream, Path(scratch), spark, seed)
+            on_spark = session is not None and spec.distributed
+            context = Context(stream, Path(scratch), "to be opened" if on_spark else None, seed)
             if not spec.fits(stream):
-                done.append(Done(spec.name, stream.name, stream.label, "does not fit"))
-            elif not again and results.is_done(out, spec, context):
-                done.append(Done(spec.name, stream.name, stream.label, "there already"))
+                done.append(Outcome(spec.name, stream.name, stream.label, "does not fit"))
+            elif not again and is_stored(out, spec, context):
+                done.append(Outcome(spec.name, stream.name, stream.label, "there already"))
             else:
-                waiting.append((spec, context))
-        alone = [pair for pair in waiting if pair[1].spark is None]
-        merging = [pair for pair in waiting if pair[1].spark is not None]
+                (merging if on_spark else alone).append((spec, context))
         done += [_run(spec, context, out, say) for spec, context in alone]
         if merging and session is not None:
             with session() as spark:
@@ -60,12 +62,12 @@ def run_all(
     return done
 
 
-def _run(spec: Experiment, context: Context, out: Path, say: Callable[[str], None]) -> Done:
+def _run(spec: Experiment, context: Context, out: Path, say: Callable[[str], None]) -> Outcome:
     stream = context.stream
     begin = time.perf_counter()
     title = f"{spec.name} on {stream.name} ({stream.label}, {stream.events:,} events)"
     say(title)
     rows = spec.run(spec, replace(context, say=lambda text: say(f"{title}: {text}")))
     seconds = time.perf_counter() - begin
-    results.write(out, spec, context, rows, seconds)
-    return Done(spec.name, stream.name, stream.label, "run", round(seconds, 1))
+    write_result(out, spec, context, rows, seconds)
+    return Outcome(spec.name, stream.name, stream.label, "run", round(seconds, 1))

@@ -1,4 +1,4 @@
-"""Fast draws by given shares: a row of 65,536 tickets, of which every outcome has its share."""
+"""Fast random draws with given probabilities: 65,536 tickets, of which every outcome holds its share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ TICKETS = 1 << 16
 
 
 def make_tickets(outcomes: Any, weights: Any) -> NDArray[Any]:
-    """Outcomes, each as often as its weight asks: to 1/65,536, rounded so that the errors do not add up."""
+    """The outcome of each ticket. Shares are rounded to 1/65,536 such that the rounding errors do not add up."""
     cumulated = np.cumsum(weights, dtype=np.float64)
     sold = np.rint(cumulated * (TICKETS / cumulated[-1])).astype(np.int64)
     return np.repeat(np.asarray(outcomes), np.diff(sold, prepend=0))
 
 
-def draw(random: np.random.Generator, count: int) -> NDArray[np.uint16]:
-    """Numbers of tickets."""
+def draw_tickets(random: np.random.Generator, count: int) -> NDArray[np.uint16]:
+    """Draw ticket numbers at random."""
     return random.integers(0, TICKETS, count, np.uint16)

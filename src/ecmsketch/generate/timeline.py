@@ -1,30 +1,30 @@
-"""When generated events happen, and how a log is cut into slices that can be made anywhere, in any order."""
+"""When generated events happen, and how a log is cut into slices that can be made on any machine, in any order."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import ConfigError, InputError
+from ecmsketch.inputs.integers import is_integer
 
 Ints = NDArray[np.int64]
 
 SLICE_EVENTS = 250_000
-"""About how many events a slice has. Only the log decides on its slices, not who makes them."""
+"""The approximate number of events in a slice. The slices depend on the log alone, not on who makes them."""
 
 
 class Timeline:
-    """`events` events at a rate that is constant between edges, cut on whole seconds into slices of about equal size.
+    """`events` events at a rate that is constant between edges, cut at whole seconds into slices of about equal size.
 
-    A slice has the number of events that the rate says, rounded so that all slices together have exactly `events`.
+    The rate gives the number of events in a slice, rounded such that all slices together have exactly `events`.
     """
 
     def __init__(self, events: int, edges: Ints, weights: NDArray[Any]) -> None:
-        """`edges` are seconds; `weights[k]` says how much of everything falls between edges k and k + 1."""
+        """`edges` are in seconds; `weights[k]` is the relative number of events between edges k and k + 1."""
         cumulated = np.concatenate(([0.0], np.cumsum(weights, dtype=np.float64)))
         self._edges, self._shares = edges.astype(np.float64), cumulated / cumulated[-1]
         pieces = max(1, round(events / SLICE_EVENTS))
@@ -36,7 +36,7 @@ class Timeline:
     def seconds(self, index: int, random: np.random.Generator) -> Ints:
         """The times of a slice's events, in order.
 
-        Running sums of exponential gaps are sorted uniform numbers, without sorting.
+        Normalised running sums of exponential gaps are distributed as sorted uniform numbers, so nothing is sorted.
         """
         gaps = random.standard_exponential(int(self.before[index + 1] - self.before[index]) + 1)
         np.cumsum(gaps, out=gaps)
@@ -48,7 +48,7 @@ class Timeline:
 
 
 class SlicedLog(ABC):
-    """A generated log: a description that makes any of its slices, each from the seed and the slice's number alone."""
+    """A generated log: it can make any of its slices from the seed and the number of the slice alone."""
 
     events: int
     seed: int
@@ -60,25 +60,25 @@ class SlicedLog(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """What was generated, and from what."""
+        """A description of the log and of what it was generated from."""
 
     @abstractmethod
     def slice(self, index: int) -> NDArray[Any] | dict[str, Ints]:
-        """The events of one slice, by time."""
+        """The events of one slice, in order of time."""
 
     @property
     def slices(self) -> int:
-        """How many slices the log has: one per 250,000 events, about, but none shorter than a second."""
+        """The number of slices: about one per 250,000 events, but none shorter than a second."""
         return len(self.timeline.cuts) - 1
 
     def slice_span(self, index: int) -> tuple[int, int]:
-        """The first and the last second that a slice covers; slices cover all seconds, and none twice."""
+        """The first and the last second of a slice. Together the slices cover every second of the log once."""
         self._check(index)
         cuts = self.timeline.cuts
         return int(cuts[index]), int(cuts[index + 1]) - 1
 
     def slice_events(self, index: int) -> int:
-        """How many events a slice has."""
+        """The number of events in a slice."""
         self._check(index)
         before = self.timeline.before
         return int(before[index + 1] - before[index])
@@ -89,11 +89,11 @@ class SlicedLog(ABC):
 
     def _check(self, index: int) -> None:
         if not 0 <= index < self.slices:
-            raise InputError(f"slice: expected 0 to {self.slices - 1}, got {index}")
+            raise InputError(f"slice: got {index}, expected 0 to {self.slices - 1}")
 
     def _check_settings(self, **at_least_one: int) -> None:
         for name, value in {"events": self.events, **at_least_one}.items():
-            if not isinstance(value, Integral) or value < 1:
-                raise ConfigError(f"{name}: expected a whole number of at least 1, got {value!r}")
-        if not isinstance(self.seed, Integral) or self.seed < 0:
-            raise ConfigError(f"seed: expected a whole number of at least 0, got {self.seed!r}")
+            if not is_integer(value) or value < 1:
+                raise ConfigError(f"{name}: got {value!r}, expected a whole number of at least 1")
+        if not is_integer(self.seed) or self.seed < 0:
+            raise ConfigError(f"seed: got {self.seed!r}, expected a whole number of at least 0")

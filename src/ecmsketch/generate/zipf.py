@@ -1,4 +1,4 @@
-"""Ranks drawn from a finite Zipf law: few items come often, many come seldom."""
+"""Ranks drawn from a finite Zipf law: a few items are frequent, most are rare."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _GUIDE = 1 << 18
 
 @dataclass(frozen=True)
 class Zipf:
-    """Ranks from 0 to size - 1, rank r with a share proportional to 1 / (r + 1 + shift) ** exponent.
+    """Ranks from 0 to size - 1, where rank r has a share proportional to 1 / (r + 1 + shift) ** exponent.
 
-    A shift (Mandelbrot's) flattens the head: the ranks below it come about equally often.
+    A shift (Mandelbrot's) flattens the head: ranks below the shift are about equally frequent.
     """
 
     size: int
@@ -30,7 +30,7 @@ class Zipf:
 
     def __post_init__(self) -> None:
         if self.size < 1 or not self.exponent >= 0 or not self.shift >= 0:
-            raise ConfigError(f"zipf: expected a size of at least 1, an exponent and shift of at least 0, got {self}")
+            raise ConfigError(f"zipf: got {self}, expected size >= 1, exponent >= 0 and shift >= 0")
 
     @property
     def shares(self) -> Floats:
@@ -38,10 +38,10 @@ class Zipf:
         return np.diff(_tables(self)[0], prepend=0.0)
 
     def ranks(self, uniforms: Floats) -> Ints:
-        """The rank at which the cumulated share passes each number of [0, 1): random numbers in, random ranks out.
+        """Turn uniform random numbers of [0, 1) into random ranks: where the cumulated share passes each number.
 
-        A table over small equal steps of [0, 1) knows the rank wherever a step lies within one. Only numbers in the
-        other steps are searched for: a few in a hundred if the law is skewed, more if it is flat.
+        A table divides [0, 1) into small equal steps and stores the rank of every step that lies within one rank. Only
+        numbers in the other steps need a search: a few percent if the law is skewed, more if it is flat.
         """
         cumulated, guide = _tables(self)
         ranks: NDArray[Any] = guide[(uniforms * _GUIDE).astype(np.int32)]
@@ -52,7 +52,7 @@ class Zipf:
 
 @lru_cache(maxsize=8)
 def _tables(law: Zipf) -> tuple[Floats, NDArray[np.int32]]:
-    """Cumulated shares, and for each step of [0, 1) the one rank in it, or -1 if there are several."""
+    """Cumulated shares, and for each step of [0, 1) its only rank, or -1 if it has several."""
     cumulated = np.cumsum((np.arange(1, law.size + 1) + law.shift) ** -law.exponent)
     cumulated /= cumulated[-1]
     edges = np.searchsorted(cumulated, np.arange(_GUIDE + 1) / _GUIDE, side="right").astype(np.int32)

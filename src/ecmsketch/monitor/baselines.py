@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecmsketch.hashing import hash_items
-from ecmsketch.monitor.events import Batch, Events
+from ecmsketch.inputs.items import hash_items
+from ecmsketch.kernels.varint import put_varints
+from ecmsketch.monitor.events import Events, Observed
 from ecmsketch.monitor.simulation import Simulation, longest
 from ecmsketch.monitor.wire import put_text, seal
-from ecmsketch.varint import put_varints
 
 PLAIN_EVENT = 16
 """Bytes of an event as two plain numbers: its item's hash and its tick."""
@@ -40,17 +40,17 @@ class Period(NamedTuple):
 
 
 def ship_events(events: Events) -> Cost:
-    """One message an event, of 16 bytes."""
+    """The cost of sending each event in a message of its own, of 16 bytes."""
     return Cost(len(events), PLAIN_EVENT * len(events))
 
 
 def ship_batches(events: Events, every: int) -> Cost:
-    """One message for each site and step that has events, 16 bytes an event."""
+    """The cost of sending a message for each site and step that has events, with 16 bytes an event."""
     return Cost(sum(1 for _ in _batches(events, every)), PLAIN_EVENT * len(events))
 
 
 def ship_packed(events: Events, every: int) -> Cost:
-    """One message for each site and step that has events; ticks as differences and weights as short as they can be."""
+    """The cost of `ship_batches` if ticks are sent as differences and numbers in as few bytes as they need."""
     sizes = [len(_pack(batch)) for batch in _batches(events, every)]
     return Cost(len(sizes), sum(sizes))
 
@@ -84,12 +84,12 @@ def _period(simulation: Simulation, steps: int) -> Period:
     return Period(steps * simulation.every, cost, error, longest(region != region[at]) * simulation.every, kept)
 
 
-def _batches(events: Events, every: int) -> list[Batch]:
+def _batches(events: Events, every: int) -> list[Observed]:
     steps = events.steps(every, int(events.ticks[-1]))
     return [batch for _, where in steps for batch in events.batches(where)]
 
 
-def _pack(batch: Batch) -> bytes:
+def _pack(batch: Observed) -> bytes:
     ticks = np.diff(batch.ticks, prepend=0)
     numbers = put_varints((ticks << 1) ^ (ticks >> 63)) + put_varints(batch.weights)
     return seal(0, [put_text(batch.site), put_text(batch.stream), numbers, hash_items(batch.items).tobytes()])

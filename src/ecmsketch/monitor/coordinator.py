@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from ecmsketch.errors import FormatError, InputError
+from ecmsketch.errors import InputError
 from ecmsketch.monitor import messages
+from ecmsketch.monitor.balancing import balanced
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.local_test import LocalTest
+from ecmsketch.monitor.members import Member, StoredMember
 from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
-from ecmsketch.monitor.watch import MAX_PATIENCE, Watch
-from ecmsketch.monitor.wire import Reader, put_blob, put_float, put_number, put_signed, put_text, put_vector, seal
+from ecmsketch.monitor.watch import Watch
+from ecmsketch.monitor.wire import Reader, put_float, put_number, put_signed, put_vector, seal
 
 _STATE = 65
 """Kind of the bytes of a coordinator's state."""
@@ -27,27 +28,17 @@ Outgoing = list[tuple[str, bytes]]
 
 
 class Alert(NamedTuple):
-    """The combined value has changed its region. `previous` is None at the first synchronisation."""
+    """The combined value has changed its region, or is outside the calm one when watching begins.
+
+    `previous` is None if watching begins in the calm region: nothing is wrong then. A monitor that starts above its
+    threshold has crossed it, as far as anybody can tell, so `previous` is the calm region.
+    """
 
     tick: int
     region: int
     previous: int | None
     value: float
     epoch: int
-
-
-@dataclass
-class _Member:
-    """What the coordinator knows of a site: its newest report, and the vector and the answer it last got one for."""
-
-    number: int = 0
-    checksum: int = 0
-    vector: Vector | None = None
-    answer: Sync | Balance | None = None
-    turn: int = 0
-    asked_first: int | None = None
-    asked_last: int = 0
-    pause: int = 0
 
 
 class Coordinator:
@@ -69,7 +60,7 @@ class Coordinator:
         self.missing: set[str] = set()
         self.alerts: list[Alert] = []
         self.counts: Counter[str] = Counter()
-        self._members = {messages.check_name(name): _Member() for name in sites}
+        self._members = {messages.check_name(name): Member() for name in sites}
         self._measured: float | None = None
         self._test: LocalTest | None = None
         self._gathered: dict[str, Report] = {}
@@ -78,7 +69,7 @@ class Coordinator:
 
     @property
     def sites(self) -> list[str]:
-        """Those known, the missing ones included."""
+        """The names of all known sites, the missing ones included."""
         return list(self._members)
 
     @property
@@ -132,7 +123,7 @@ class Coordinator:
 
     @classmethod
     def deserialize(cls, data: bytes, watch: Watch) -> Self:
-        """The coordinator that `serialize` wrote, under the same watch; a FormatError if the bytes are not one's."""
+        """The coordinator that `serialize` wrote, under the same watch; a FormatError if they are other bytes."""
         reader = Reader(data, "coordinator")
         if reader.kind != _STATE:
             raise reader.wrong("these bytes are a message or a site")
@@ -147,7 +138,7 @@ class Coordinator:
         for message in data:
             report = messages.decode(message)
             if not isinstance(report, Report):
-                raise InputError("message: a message to a site, not a site's report")
+                raise InputError("message: expected a site's report, got a message to a site")
             messages.check_name(report.site)
             shape = shape or next((known.vector.shape for known in self._gathered.values()), report.vector.shape)
             if report.vector.shape != shape:
@@ -161,7 +152,7 @@ class Coordinator:
     def _take(self, report: Report) -> Outgoing:
         name = report.site
         known = name in self._members
-        member = self._members.setdefault(name, _Member())
+        member = self._members.setdefault(name, Member())
         same = report.number == member.number
         if report.number < member.number or (same and report.checksum != member.checksum):
             return [(name, Recall(name, member.number + same).encode())]
@@ -178,7 +169,7 @@ class Coordinator:
         return []
 
     def _act(self) -> Outgoing:
-        """Whatever the reports gathered so far allow: answer them, or ask further sites."""
+        """Do what the reports gathered so far allow: answer them, or ask further sites."""
         present = [name for name in self._members if name not in self.missing]
         absent = [name for name in present if name not in self._gathered]
         if not self._full:
@@ -208,40 +199,21 @@ class Coordinator:
         return [message] if member.number else []
 
     def _ask(self, name: str) -> tuple[str, bytes]:
-        member, patience = self._members[name], self.watch.patience or 0
-        again = member.asked_first is not None
-        member.asked_first = member.asked_first if again else self.now or 0
-        member.asked_last = self.now or 0
-        member.pause = min(2 * member.pause, MAX_PATIENCE * patience) if again else patience
+        member = self._members[name]
+        member.note_request(self.now or 0, self.watch.patience or 0)
         return name, Request(name, member.number).encode()
-
-    def _drift(self, report: Report) -> Vector:
-        """What the site tests: its vector, and the slack that its last answer gave it."""
-        member = self._members[report.site]
-        assert member.vector is not None
-        assert member.answer is not None
-        point = member.answer.reference if isinstance(member.answer, Sync) else member.answer.drift
-        return point + self._scale * (report.vector - member.vector)
 
     @property
     def _scale(self) -> int:
         return self.watch.scale(len(self._members) - len(self.missing))
 
     def _balanced(self) -> list[Vector] | None:
-        """The drifts of those gathered, made equal, if they pass the test then. Their sum stays what it is."""
+        """The drifts of those gathered, made equal, if they pass the test then."""
         assert self._test is not None
-        count = len(self._gathered)
-        total = np.sum([self._drift(report) for report in self._gathered.values()], axis=0)
-        mean = total / count
-        if not self._test.passes(mean):
-            return None
-        if (total != np.rint(total)).any():
-            return [mean] * count
-        whole = np.floor(mean)
-        remainder = (total - count * whole).ravel()
-        turn = np.arange(whole.size)
-        drifts = [whole + ((turn + i) % count < remainder).reshape(whole.shape) for i in range(count)]
-        return drifts if all(self._test.passes(drift) for drift in drifts) else None
+        reports = self._gathered.values()
+        return balanced(
+            [self._members[report.site].drift(report.vector, self._scale) for report in reports], self._test
+        )
 
     def _balance(self, drifts: list[Vector]) -> Outgoing:
         out = []
@@ -279,7 +251,9 @@ class Coordinator:
         self._test = LocalTest(self.watch, reference, *self.watch.threshold.bounds(self.value))
         previous, self.region = self.region, self.watch.threshold.region(self.value)
         if self.region != previous:
-            self.alerts.append(Alert(tick, self.region, previous, self.value, self.epoch))
+            calm = getattr(self.watch.threshold, "calm", 0)
+            crossed = calm if previous is None and self.region != calm else previous
+            self.alerts.append(Alert(tick, self.region, crossed, self.value, self.epoch))
 
     def _answer(self, report: Report, answer: Sync | Balance) -> tuple[str, bytes]:
         member = self._members[report.site]
@@ -294,14 +268,7 @@ class Coordinator:
             parts += [put_float(self.value), put_float(self._measured), put_number(self.region or 0)]
         parts.append(put_number(len(self._members)))
         for name, member in self._members.items():
-            parts += [put_text(name), put_number(member.number), put_number(member.checksum), put_number(member.turn)]
-            parts += [put_number(name in self.missing), put_number(member.asked_first is not None)]
-            parts += [put_signed(member.asked_first or 0), put_signed(member.asked_last), put_number(member.pause)]
-            parts.append(put_number(member.vector is not None))
-            if member.vector is not None and member.answer is not None:
-                parts += [put_vector(member.vector), put_blob(member.answer.encode())]
-            report = self._gathered.get(name)
-            parts.append(put_blob(b"" if report is None else report.encode()))
+            parts += StoredMember(name, member, name in self.missing, self._gathered.get(name)).parts()
         return parts
 
     def _restore(self, reader: Reader) -> None:
@@ -312,31 +279,17 @@ class Coordinator:
             self._test = LocalTest(self.watch, reader.vector(), reader.float(), reader.float())
             self.value, self._measured, self.region = reader.float(), reader.float(), reader.number(2)
         for _ in range(reader.number()):
-            name = reader.text()
-            if not name or name in self._members:
+            stored = StoredMember.read(reader)
+            if not stored.name or stored.name in self._members:
                 raise reader.wrong("a site has no name, or is there twice")
-            self._members[name] = self._restore_member(name, reader)
+            self._take_stored(stored)
         answered = [member.answer is not None for name, member in self._members.items() if name not in self.missing]
         if not self._full and (self._test is None or not all(answered)):
             raise reader.wrong("it is synchronised, but not all of its sites are")
 
-    def _restore_member(self, name: str, reader: Reader) -> _Member:
-        member = _Member(reader.number(), reader.number(2**32 - 1), turn=reader.number())
-        if reader.flag():
-            self.missing.add(name)
-        has_asked, asked = reader.flag(), reader.signed()
-        member.asked_first = asked if has_asked else None
-        member.asked_last, member.pause = reader.signed(), reader.number()
-        if reader.flag():
-            member.vector = reader.vector()
-            answer = messages.decode(reader.blob())
-            if not isinstance(answer, Sync | Balance) or answer.site != name:
-                raise reader.wrong("the last answer to a site is not one")
-            member.answer = answer
-        pending = reader.blob()
-        if pending:
-            report = messages.decode(pending)
-            if not isinstance(report, Report) or report.site != name:
-                raise FormatError("coordinator: what a site has reported is not a report of its own")
-            self._gathered[name] = report
-        return member
+    def _take_stored(self, stored: StoredMember) -> None:
+        self._members[stored.name] = stored.member
+        if stored.missing:
+            self.missing.add(stored.name)
+        if stored.report is not None:
+            self._gathered[stored.name] = stored.report

@@ -52,7 +52,7 @@ class Custom(Function):
         return self._lowest(center, radius, 1.0), -self._lowest(center, radius, -1.0)
 
     def _lowest(self, center: Vector, radius: float, sign: float) -> float:
-        """Of sign times the function: a climb moves a point anywhere; its value is that of its projection."""
+        """The lowest value found of sign times the function. A climb may leave the ball: points are projected."""
         minimize = _minimize()
 
         def at(step: Vector) -> Vector:

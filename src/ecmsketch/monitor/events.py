@@ -15,7 +15,7 @@ from ecmsketch.sketch import Item
 Ints = NDArray[np.int64]
 
 
-class Batch(NamedTuple):
+class Observed(NamedTuple):
     """What one site observes of one stream in one step."""
 
     site: str
@@ -53,15 +53,15 @@ class Events:
                 return
             begin, tick = end, tick + every
 
-    def batches(self, where: slice) -> Iterator[Batch]:
-        """Some events, by site and stream."""
+    def batches(self, where: slice) -> Iterator[Observed]:
+        """Yields the events of a step, grouped by site and stream."""
         key = self._sites[where] * len(self.stream_names) + self._streams[where]
         order = np.argsort(key, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(key[order])) + 1) if len(order) else ():
             site, stream = divmod(int(key[group[0]]), len(self.stream_names))
             names = str(self.site_names[site]), str(self.stream_names[stream])
             columns = (column[where][group] for column in (self.items, self.ticks, self.weights))
-            yield Batch(*names, *columns)
+            yield Observed(*names, *columns)
 
 
 class ExactWindow:

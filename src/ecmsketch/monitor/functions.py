@@ -10,14 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from numbers import Real
 from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import ConfigError
-from ecmsketch.hashing import cells_of, hash_item
+from ecmsketch.inputs.integers import is_number
 from ecmsketch.sketch import EcmSketch, Item
 
 Vector = NDArray[np.float64]
@@ -28,10 +27,10 @@ class Counts(Protocol):
     """Exact frequencies."""
 
     def of(self, item: Item, stream: str = "") -> float:
-        """That of one item."""
+        """The frequency of one item."""
 
     def all(self, stream: str = "") -> Vector:
-        """Those of all items, in one order for all streams."""
+        """The frequencies of all items, in one order for all streams."""
 
 
 class Zone(Protocol):
@@ -48,6 +47,11 @@ class Function(ABC):
     def streams(self) -> tuple[str, ...]:
         """The streams that a site observes for it; "" if there is only one."""
         return ("",)
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The items that it asks about, so that a monitor can check that their kind is in the stream."""
+        return ()
 
     @abstractmethod
     def extract(self, sketches: Sketches, since: int) -> Vector:
@@ -70,7 +74,7 @@ class Function(ABC):
         raise ConfigError(f"{type(self).__name__}: its value on exact frequencies is not known")
 
     def no_miss(self, tau: float, epsilon_sw: float) -> tuple[Function, float]:
-        """A function and a threshold which its sketched value has reached whenever the true value of this is `tau`."""
+        """A function and a threshold that its sketched value has reached if the true value of this is `tau`."""
         raise ConfigError(f"no_miss: what {type(self).__name__} of a sketch says of the true stream is not known")
 
 
@@ -103,6 +107,10 @@ class Frequency(Function):
 
     item: Item
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        return (self.item,)
+
     def extract(self, sketches: Sketches, since: int) -> Vector:
         return np.ceil(_cells_of_item(sketches[""], self.item, since))
 
@@ -124,7 +132,7 @@ class Frequency(Function):
 
 @dataclass(frozen=True)
 class HeavyHitterShare(Function):
-    """By how much an item's frequency exceeds a share `phi` of all arrivals: at 0 it holds just that share.
+    """The amount by which an item's frequency exceeds a share `phi` of all arrivals; at 0 it holds just that share.
 
     The vector is the item's cell in each row, rounded up, and then the arrivals, rounded down.
     """
@@ -133,8 +141,12 @@ class HeavyHitterShare(Function):
     phi: float
 
     def __post_init__(self) -> None:
-        if isinstance(self.phi, bool) or not isinstance(self.phi, Real) or not 0 < self.phi <= 1:
+        if not is_number(self.phi) or not 0 < self.phi <= 1:
             raise ConfigError(f"phi: expected a share above 0 and at most 1, got {self.phi!r}")
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        return (self.item,)
 
     def extract(self, sketches: Sketches, since: int) -> Vector:
         cells = np.ceil(_cells_of_item(sketches[""], self.item, since))
@@ -191,19 +203,18 @@ def highest_minimum(levels: Vector, radius: float, phi: float = 0.0) -> float:
 
 
 def _arrivals(sketch: EcmSketch, since: int) -> float:
-    return sketch._everything(since, _until(sketch, since)).value
+    return sketch.total(last=_length(sketch, since)).value
 
 
 def _cells_of_item(sketch: EcmSketch, item: Item, since: int) -> Vector:
-    cells = cells_of(np.array([hash_item(item)], np.uint64), sketch._rows)
-    return sketch._read(cells.ravel(), since, _until(sketch, since)).value
+    return sketch.cells(item, last=_length(sketch, since)).value
 
 
 def table(sketch: EcmSketch, since: int) -> Vector:
     """Every cell over the ticks after `since`, rounded up, as depth x width."""
-    return np.ceil(sketch._table(since, _until(sketch, since)).value)
+    return np.ceil(sketch.table(last=_length(sketch, since)).value)
 
 
-def _until(sketch: EcmSketch, since: int) -> int:
-    now = sketch.now
-    return since if now is None else max(now, since)
+def _length(sketch: EcmSketch, since: int) -> int:
+    """How many ticks lie between `since` and the sketch's clock, which may still be before it."""
+    return 0 if sketch.now is None else max(sketch.now - since, 0)

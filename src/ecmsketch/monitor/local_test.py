@@ -13,7 +13,7 @@ from ecmsketch.monitor.watch import Watch
 
 @dataclass(frozen=True, eq=False)
 class LocalTest:
-    """Of a drift vector, against the reference of the last synchronisation and the values admissible since."""
+    """Tests a drift vector against the reference of the last synchronisation and the values admissible since."""
 
     watch: Watch
     reference: Vector
@@ -29,7 +29,9 @@ class LocalTest:
         return zone if zone is not None and zone.contains(self.reference) else None
 
     def passes(self, drift: Vector) -> bool:
-        """In the zone; or every value admissible in the ball whose diameter is from the reference to the drift.
+        """Whether the drift is in the zone, or without a zone, whether every value in a ball is admissible.
+
+        The ball's diameter reaches from the reference to the drift.
 
         The average of drifts that pass is admissible: a zone is convex, and the balls cover their points' convex hull.
         """

@@ -103,19 +103,27 @@ class Recall:
 Message = Report | Request | Sync | Balance | Recall
 
 
-def kind_of(data: bytes) -> str:
-    """What kind of message some bytes are."""
-    return _KINDS[Reader(data, "message").kind]
+def message_kind(data: bytes) -> str:
+    """The kind of message that some bytes are, by name; a FormatError if they are none."""
+    return _KINDS[_open(data).kind]
 
 
 def decode(data: bytes) -> Message:
     """The message in some bytes, or a FormatError."""
-    reader = Reader(data, "message")
-    if reader.kind not in _DECODERS:
-        raise reader.wrong(f"kind {reader.kind} is unknown")
+    reader = _open(data)
     message = _DECODERS[reader.kind](reader)
     reader.done()
     return message
+
+
+def _open(data: bytes) -> Reader:
+    reader = Reader(data, "message")
+    if reader.kind not in _KINDS:
+        raise reader.wrong(
+            f"expected one of kind {min(_KINDS)} to {max(_KINDS)}, got kind {reader.kind}; "
+            "the state of a site or a coordinator is not a message"
+        )
+    return reader
 
 
 def _report(reader: Reader) -> Report:

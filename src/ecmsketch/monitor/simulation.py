@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ecmsketch.errors import InputError
 from ecmsketch.monitor.channel import Channel, Post
 from ecmsketch.monitor.coordinator import Alert, Coordinator
-from ecmsketch.monitor.events import Batch, Events, ExactWindow
+from ecmsketch.monitor.events import Events, ExactWindow, Observed
 from ecmsketch.monitor.functions import Vector
-from ecmsketch.monitor.messages import ANSWER, Report, kind_of
+from ecmsketch.monitor.messages import ANSWER, Report, message_kind
 from ecmsketch.monitor.site import Site, VectorSite
 from ecmsketch.monitor.watch import Watch
 
@@ -103,7 +103,9 @@ def simulate(
     truth: bool = False,
     baselines: bool = False,
 ) -> Simulation:
-    """Every `every` ticks, all sites observe what has come, move their clocks and check; until all has expired.
+    """Replay events. Every `every` ticks all sites observe what has come, move their clocks and check.
+
+    It ends at `until`, by default when everything has left the window.
 
     sites      names of sites beyond those in the events
     truth      also compute the exact value at every step
@@ -115,32 +117,34 @@ def simulate(
     places: dict[str, Site] = {name: Site(name, watch) for name in names}
     run = _Run(watch, places, every, channel or Channel(), list(outages), baselines)
     exact = ExactWindow(events, last, 1.0 if watch.combine == "sum" else 1 / len(names)) if truth else None
-    held: list[Batch] = []
+    waiting: list[Observed] = []
     for tick, where in events.steps(every, until):
-        held += events.batches(where)
-        down, kept = run.down(tick), []
-        for batch in held:
-            if batch.site in down:
-                kept.append(batch)
-            else:
-                observed = places[batch.site].observe(batch.items, batch.ticks, batch.weights, batch.stream)
-                run.send(tick, observed)
-        held = kept
-        for name in names:
-            if name not in down:
-                run.send(tick, places[name].tick(tick))
-        value = None
-        if exact is not None:
-            exact.move(tick)
-            value = watch.function.exact(exact)
-        run.finish_step(tick, value)
+        waiting = _observe(run, places, tick, [*waiting, *events.batches(where)])
+        run.finish_step(tick, None if exact is None else _truth(watch, exact, tick))
     return run.simulation
+
+
+def _truth(watch: Watch, exact: ExactWindow, tick: int) -> float:
+    exact.move(tick)
+    return watch.function.exact(exact)
+
+
+def _observe(run: _Run, places: Mapping[str, Site], tick: int, batches: list[Observed]) -> list[Observed]:
+    """Let all sites that are up observe their batches and check; returns the batches of those that are down."""
+    down = run.down(tick)
+    for batch in batches:
+        if batch.site not in down:
+            run.send(tick, places[batch.site].observe(batch.items, batch.ticks, batch.weights, batch.stream))
+    for name, site in places.items():
+        if name not in down:
+            run.send(tick, site.tick(tick))
+    return [batch for batch in batches if batch.site in down]
 
 
 def simulate_vectors(
     watch: Watch, vectors: Any, *, channel: Channel | None = None, baselines: bool = False
 ) -> Simulation:
-    """One tick a round, all sites checking their next vector: rounds x sites x the shape of the function's vector."""
+    """Replay vectors, given as rounds x sites x the shape of the function's vector; a round takes one tick."""
     vectors = np.asarray(vectors, np.float64)
     if vectors.ndim < 3:
         raise InputError(f"vectors: expected rounds x sites x the shape of a vector, got shape {vectors.shape}")
@@ -154,6 +158,8 @@ def simulate_vectors(
 
 
 class _Run:
+    """A simulation under way: the coordinator, the sites, and what is sent between them."""
+
     def __init__(
         self,
         watch: Watch,
@@ -174,7 +180,7 @@ class _Run:
 
     def send(self, tick: int, data: list[bytes], receiver: str = _COORDINATOR) -> None:
         for message in data:
-            kind = kind_of(message)
+            kind = message_kind(message)
             self.simulation.messages[kind] += 1
             self.simulation.bytes[kind] += len(message)
             self._post.send(tick, receiver, message)
@@ -187,7 +193,7 @@ class _Run:
         self.simulation.moments.append(self._moment(tick, truth))
 
     def _exchange(self, tick: int) -> None:
-        """Until nothing more arrives at this tick."""
+        """Deliver messages and send the answers, until nothing more arrives at this tick."""
         down = self.down(tick)
         while arrived := self._post.arrived(tick):
             reports = [message for receiver, message in arrived if receiver == _COORDINATOR]

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from ecmsketch.errors import ConfigError, FormatError, InputError
+from ecmsketch.inputs.ticks import Tick, to_tick
 from ecmsketch.monitor import messages
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.local_test import LocalTest
@@ -14,7 +15,6 @@ from ecmsketch.monitor.messages import Recall, Report, Request, Sync
 from ecmsketch.monitor.watch import MAX_PATIENCE, Watch
 from ecmsketch.monitor.wire import Reader, put_blob, put_float, put_number, put_signed, put_text, put_vector, seal
 from ecmsketch.sketch import EcmSketch
-from ecmsketch.ticks import Tick, to_tick
 
 _STATE = 64
 """Kind of the bytes of a site's state."""
@@ -84,7 +84,7 @@ class VectorSite:
         if isinstance(got, Recall):
             return self._begin_anew(got.number) if self._number < got.number else []
         if isinstance(got, Report):
-            raise InputError("message: a site's report, not a message to a site")
+            raise InputError("message: expected a message to a site, got a site's report")
         report = self._pending
         if report is None or got.answers != report.checksum:
             return []
@@ -147,7 +147,7 @@ class VectorSite:
         self._pending, self._pending_bytes = report, data
 
     def _repeat(self) -> list[bytes]:
-        """The same report once more, ever less often."""
+        """Send the same report again, in growing intervals."""
         now = self.now or 0
         if self.watch.patience is None or now - self._sent_at < self._pause:
             return []
@@ -282,7 +282,7 @@ class Site(VectorSite):
         for stream in self._sketches:
             if reader.text() != stream:
                 raise reader.wrong(f"its streams are not {', '.join(map(repr, self._sketches))}")
-            sketch = EcmSketch.deserialize(reader.blob())
+            sketch = EcmSketch.deserialize(reader.blob(), max_nbytes=None)
             if sketch.config != self.watch.sketch:
                 raise reader.wrong("its sketches are of another config than the watch's")
             self._sketches[stream] = sketch

@@ -5,16 +5,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from math import copysign, inf, isfinite, nextafter
-from numbers import Real
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ecmsketch.errors import ConfigError
+from ecmsketch.inputs.integers import is_number
 
 Bounds = tuple[float, float]
 
 
 class Threshold(Protocol):
-    """Says which values need no message, given the value that was last agreed upon."""
+    """Says which values need no message, given the value that was last agreed upon.
+
+    `calm`, if a threshold has it, is the region where nothing is wrong; without it, region 0.
+    """
 
     def region(self, value: float) -> int:
         """The number of the region that a value lies in, from 0."""
@@ -47,10 +50,11 @@ class Above:
 
 @dataclass(frozen=True)
 class Between:
-    """Region 0 is below `low`, region 1 from `low` to below `high`, region 2 is `high` and above."""
+    """Region 0 is below `low`, region 1 from `low` to below `high`, region 2 is `high` and above; 1 is the calm one."""
 
     low: float
     high: float
+    calm: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         _check("low", self.low)
@@ -114,5 +118,5 @@ def _bounds(value: float, cuts: tuple[float, ...]) -> Bounds:
 
 
 def _check(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+    if not is_number(value) or not isfinite(value):
         raise ConfigError(f"{name}: expected a finite number, got {value!r}")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
+from ecmsketch.inputs.integers import is_integer
 from ecmsketch.monitor.functions import Function
 from ecmsketch.monitor.thresholds import Above, Threshold
 
 MAX_PATIENCE = 4
-"""Times the patience, before a message is sent again and again."""
+"""The longest pause between two sendings of a message, as a multiple of the patience."""
 CHOICES = {"combine": ("sum", "average"), "test": ("zone", "ball"), "balance": ("lazy", "eager")}
 
 
@@ -66,7 +66,7 @@ class Watch:
         _check_ticks("last", self.last, self.sketch.window)
 
     def scale(self, sites: int) -> int:
-        """By what a site's vector is multiplied, so that the average over so many sites is what is watched."""
+        """The factor of a site's vector that makes the average over so many sites what is watched."""
         return sites if self.combine == "sum" else 1
 
     def no_miss(self) -> Watch:
@@ -83,5 +83,5 @@ class Watch:
 
 
 def _check_ticks(name: str, value: Any, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= most:
+    if not is_integer(value) or not 1 <= int(value) <= most:
         raise ConfigError(f"{name}: expected a whole number of ticks from 1 to {most:,}, got {value!r}")

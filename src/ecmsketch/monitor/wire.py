@@ -11,10 +11,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ecmsketch.config import MAX_CELLS
+from ecmsketch.config.sketch_config import MAX_CELLS
 from ecmsketch.errors import FormatError
+from ecmsketch.kernels.varint import MAX_BYTES, get_varints, put_varints
 from ecmsketch.monitor.functions import Vector
-from ecmsketch.varint import MAX_BYTES, get_varints, put_varints
 
 MAGIC = b"ECMM"
 VERSION = 1
@@ -57,7 +57,7 @@ def put_signed(number: int) -> bytes:
 
 
 def put_float(number: float) -> bytes:
-    """Eight bytes."""
+    """A float in eight bytes."""
     return _FLOAT.pack(number)
 
 
@@ -67,7 +67,7 @@ def put_blob(data: bytes) -> bytes:
 
 
 def put_text(text: str) -> bytes:
-    """A name."""
+    """A name as UTF-8 after its length."""
     return put_blob(text.encode())
 
 
@@ -99,7 +99,7 @@ class Reader:
         self._what, self._at = what, _HEADER.size
         self._end = len(self._data) - _CHECKSUM.size
         if self._end < _HEADER.size or not self._data.startswith(MAGIC):
-            raise self.wrong("these bytes are not one")
+            raise self.wrong(f"expected bytes that begin with {MAGIC!r} and end with a checksum, got others")
         _, version, self.kind = _HEADER.unpack_from(self._data)
         if version != VERSION:
             raise self.wrong(f"version {version} is unknown, expected {VERSION}")

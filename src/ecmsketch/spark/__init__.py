@@ -1,14 +1,16 @@
-"""Sketches on Spark: built, merged, asked in SQL. Needs `pip install 'ecmsketch[spark]'`."""
+"""Sketches on Spark: build them, merge them, query them in SQL. Needs `pip install 'ecmsketch[spark]'`."""
 
 from ecmsketch.spark.batch import build_sketches
+from ecmsketch.spark.coordinator_folder import Status
+from ecmsketch.spark.event_columns import item_kinds
 from ecmsketch.spark.failures import spark_errors
 from ecmsketch.spark.files import build_sketches_from_files
-from ecmsketch.spark.functions import register_functions
 from ecmsketch.spark.generating import LABEL, generated_events, generated_stream, write_generated
 from ecmsketch.spark.listening import ProgressListener, observed
-from ecmsketch.spark.merging import MergeLevel, merge_sketches
-from ecmsketch.spark.monitoring import Status, monitor_sites
+from ecmsketch.spark.merge_tree import MergeLevel, merge_sketches
+from ecmsketch.spark.monitoring import monitor_sites
 from ecmsketch.spark.sources import register_sources
+from ecmsketch.spark.sql_functions import register_functions
 from ecmsketch.spark.streaming import stream_sketches, use_rocksdb, write_to_store
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "build_sketches_from_files",
     "generated_events",
     "generated_stream",
+    "item_kinds",
     "merge_sketches",
     "monitor_sites",
     "observed",

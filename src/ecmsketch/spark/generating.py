@@ -1,4 +1,4 @@
-"""Generated logs, written in parallel: one task makes some slices of the log, the same ones whatever the cluster."""
+"""Generated logs, written in parallel. Each task makes some slices of the log; they do not depend on the cluster."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from pyspark.sql import functions as F
 from ecmsketch import worldcup98
 from ecmsketch.errors import InputError
 from ecmsketch.generate import SlicedLog, WorldCupLog
-from ecmsketch.spark.files import open_filesystem
+from ecmsketch.spark.file_opening import open_filesystem
+from ecmsketch.spark.workers import use_driver_python
 
 LABEL = "_GENERATED.json"
-"""Beside the data, in a file that Spark leaves out: what it is, so that nobody takes it for real."""
+"""The file beside the data that says it is generated, so that nobody takes it for real. Spark ignores it."""
 FORMATS = ("parquet", "worldcup98")
 _SNMP_COLUMNS = ("timestamp", "site", "device")
 
 
 def generated_events(spark: SparkSession, log: SlicedLog, tasks: int | None = None) -> DataFrame:
     """A generated log as a DataFrame of bigint columns; partitions follow each other in time."""
+    use_driver_python(spark)
     names = worldcup98.FIELDS if isinstance(log, WorldCupLog) else _SNMP_COLUMNS
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,7 +85,8 @@ def write_generated(
 
 
 def _write_binary(spark: SparkSession, log: WorldCupLog, path: str, compress: bool) -> None:
-    """Every worker writes its slices itself."""
+    """Let every worker write its slices itself."""
+    use_driver_python(spark)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -96,7 +99,7 @@ def _write_binary(spark: SparkSession, log: WorldCupLog, path: str, compress: bo
 
 
 def _put(path: str, name: str, log: WorldCupLog, index: int, compress: bool) -> None:
-    """Under another name first, so that a task that is tried again leaves no half a file."""
+    """Write a slice under another name first, so that a task that fails leaves no half-written file."""
     import gzip
 
     filesystem, inside = open_filesystem(path)

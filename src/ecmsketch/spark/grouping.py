@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import int64, uint64
+from numba import int64
 from numpy.typing import NDArray
 
 from ecmsketch.kernels import kernel
+from ecmsketch.kernels.hash_table import find_slot, new_slots
 
 Ints = NDArray[np.int64]
 _FEW = 4096
@@ -29,22 +30,19 @@ def number_sites(sites: Any) -> tuple[list[Any], NDArray[np.int32]]:
 @kernel
 def _number(values: Any, limit: Any) -> Any:
     """Distinct values in order of appearance, up to `limit` of them, and every row's number among them."""
-    slots = int64(4) * limit
-    table = np.full(slots, -1, np.int64)
+    slots = new_slots(int64(2) * limit)
     names = np.empty(limit, np.int64)
     codes = np.empty(values.shape[0], np.int32)
     count = int64(0)
     for i in range(values.shape[0]):
-        slot = int64((uint64(values[i]) * uint64(0x9E3779B97F4A7C15)) >> uint64(32)) & (slots - int64(1))
-        while table[slot] >= int64(0) and names[table[slot]] != values[i]:
-            slot = (slot + int64(1)) & (slots - int64(1))
-        if table[slot] < int64(0):
+        slot = find_slot(slots, int64(0), names, values[i])
+        if slots[slot] < int64(0):
             if count == limit:
                 break
-            table[slot] = count
+            slots[slot] = count
             names[count] = values[i]
             count += int64(1)
-        codes[i] = table[slot]
+        codes[i] = slots[slot]
     return names[:count], codes
 
 

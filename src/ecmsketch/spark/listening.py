@@ -1,4 +1,4 @@
-"""How a running query does, in one line per trigger."""
+"""Progress of a running query, reported as one line for each trigger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METRICS = "ecmsketch"
 
 
 def observed(sketches: DataFrame) -> DataFrame:
-    """The same sketches, with what a `ProgressListener` reports of them."""
+    """The same sketches, with the metrics that a `ProgressListener` reports."""
     return sketches.observe(
         _METRICS,
         F.count(F.lit(1)).alias("sites"),
@@ -30,27 +30,27 @@ def observed(sketches: DataFrame) -> DataFrame:
 
 
 class ProgressListener(StreamingQueryListener):
-    """Says, for every trigger: rows, rate, how far behind the newest event is, what was late and rejected so far."""
+    """Reports for every trigger the rows, their rate, the newest event, and what was late or rejected so far."""
 
     def __init__(self, say: Callable[[str], Any]) -> None:
         self._say = say
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        """Nothing to say."""
+        """Do nothing: only progress is reported."""
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing to say."""
+        """Do nothing: only progress is reported."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """Nothing to say."""
+        """Do nothing: only progress is reported."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """One line."""
+        """Report a trigger in one line."""
         progress = event.progress
         found = progress.observedMetrics.get(_METRICS)
         counts = found.asDict() if found is not None else {}
         newest = progress.eventTime.get("watermark", "")
-        moment = f", newest {datetime.fromisoformat(newest):%Y-%m-%d %H:%M:%S}" if newest > "1971" else ""
+        moment = f", newest {datetime.fromisoformat(newest):%Y-%m-%dT%H:%M:%SZ}" if newest > "1971" else ""
         rate = f"{progress.processedRowsPerSecond or 0:,.0f} a second"
         say = [
             f"trigger {progress.batchId}: {progress.numInputRows:,} rows, {rate}{moment}",

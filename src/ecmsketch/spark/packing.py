@@ -1,8 +1,7 @@
-"""Events of a stream, packed: one row of Arrow bytes per site and some batches, with a clock by which none is late.
+"""Events of a stream, packed: one row of Arrow bytes per site and some batches.
 
-Rows handed to a stateful Python function one by one are several times slower than rows of many events each. The event
-time that Spark sees is set forward by as much as its watermark lags behind, so that no row is ever late, and its
-watermark is the newest event of all sites.
+Rows handed to a stateful Python function one by one are several times slower than rows of many events each. Most of a
+pack's events, not one of them, decide what the pack says of the newest event.
 """
 
 from __future__ import annotations
@@ -14,24 +13,27 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ecmsketch.spark.batch import reader_of, use_large_batches
-from ecmsketch.spark.columns import choose
-from ecmsketch.spark.partials import PartialSketches, Recipe, Rows
-from ecmsketch.ticks import TICKS_PER_DAY
+from ecmsketch.spark import cleaning
+from ecmsketch.spark.arrow_batches import reader_of, use_large_batches
+from ecmsketch.spark.cleaning import Reasons, Rows
+from ecmsketch.spark.clocks import newest_of_most
+from ecmsketch.spark.event_columns import choose
+from ecmsketch.spark.gathered_rows import GatheredEvents
+from ecmsketch.spark.recipe import Recipe
+from ecmsketch.spark.row_order import in_order
+from ecmsketch.spark.spark_clock import to_millis
 
-_AHEAD_DAYS = 36_500
-"""By which event times are set forward, and the watermark lags behind."""
 _PACKED = 2**20
-"""Events that a worker gathers before it packs them."""
+"""How many events a worker gathers before it packs them."""
 
 
 class Packed:
-    """A stream of packed events: columns site, part, events, reasons, newest.
+    """A stream of packed events: columns site, part, events, reasons, newest (in milliseconds), alone.
 
-    site_type  of the site in the events; in the packs it is a string or a bigint
+    site_type  the type of the site in the events; in the packs it is a string or a bigint
+    ahead      a gap of more ticks divides a pack's events into clusters; the largest one gives `newest`
     """
 
     def __init__(
@@ -42,77 +44,76 @@ class Packed:
         tick: str,
         site: str | None,
         weight: str | None,
+        ahead: int | None,
     ) -> None:
         chosen = choose(events, recipe.config, item, tick, site, weight, numbers_only=recipe.bits is not None)
         use_large_batches(events.sparkSession)
         text = isinstance(chosen.site_type, T.StringType)
         self.site_type = chosen.site_type
         self.key_type = "string" if text else "bigint"
-        pack = _packer(chosen.items, chosen.has_site, chosen.has_weight, recipe, text)
+        pack = _packer(chosen.items, chosen.has_site, chosen.has_weight, recipe, text, ahead)
         self.rows = chosen.events.mapInArrow(
-            pack, f"site {self.key_type}, part bigint, events binary, reasons map<string, bigint>, newest bigint"
+            pack,
+            f"site {self.key_type}, part bigint, events binary, reasons map<string, bigint>, newest bigint, "
+            "alone boolean",
         )
-
-
-def millis_of(unit: str | None) -> float:
-    """A tick in milliseconds."""
-    assert unit is not None
-    return TICKS_PER_DAY["ms"] / TICKS_PER_DAY[unit]
-
-
-def with_clock(packed: DataFrame, unit: str | None) -> DataFrame:
-    """Packs with an event time "at" and a watermark that is the newest event of all."""
-    moment = (F.col("newest") * F.lit(millis_of(unit))).cast("bigint") + F.lit(_AHEAD_DAYS * 86_400_000)
-    return packed.withColumn("at", F.timestamp_millis(moment)).withWatermark("at", f"{_AHEAD_DAYS} days")
 
 
 def unpack(rows: Iterable[Row]) -> list[Rows]:
     """The events of some packs as one batch in order of time, if there are any."""
     given = sorted(rows, key=lambda row: row["part"])
-    return PartialSketches.ordered([_from_bytes(bytes(row["events"])) for row in given if row["events"] is not None])
+    batches = [_from_bytes(bytes(row["events"])) for row in given if row["events"] is not None]
+    return [in_order(batches)] if batches else []
 
 
-def add_reasons(reasons: dict[str, int], rows: Iterable[Row]) -> None:
+def add_reasons(reasons: Reasons, rows: Iterable[Row]) -> None:
     """Count why events of some packs could not be counted."""
     for row in rows:
-        for reason, count in dict(row["reasons"] or {}).items():
-            reasons[reason] = reasons.get(reason, 0) + count
+        cleaning.add_reasons(reasons, dict(row["reasons"] or {}))
 
 
-def _packer(items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, text: bool) -> Any:
-    """What can be counted as Arrow, the rest by reason."""
+def _packer(items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, text: bool, ahead: int | None) -> Any:
+    """A function for mapInArrow that packs what can be counted, and says why the rest cannot."""
     read = reader_of(items, has_site, has_weight)
+    unit = recipe.config.unit
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         part = (0 if context is None else context.partitionId()) << 32
-        partials = PartialSketches(recipe)
+        gathered = GatheredEvents(recipe)
         for batch in batches:
-            if partials.gather(read(batch)) >= _PACKED:
-                yield _packed_batch(list(partials.packed()), part, text)
+            if gathered.add(read(batch)) >= _PACKED:
+                yield packed_batch(list(gathered.take()), part, text, unit, ahead)
                 part += 1
-        rest = list(partials.packed())
+        rest = list(gathered.take())
         if rest:
-            yield _packed_batch(rest, part, text)
+            yield packed_batch(rest, part, text, unit, ahead)
 
     return pack
 
 
-def _packed_batch(rows: list[tuple[Any, Rows | None, dict[str, int]]], part: int, text: bool) -> pa.RecordBatch:
-    counted = [None if events is None else _to_bytes(events) for _, events, _ in rows]
-    newest = [None if events is None else int(events.ticks.max()) for _, events, _ in rows]
+def packed_batch(
+    rows: list[tuple[Any, Rows | None, Reasons]], part: int, text: bool, unit: str | None, ahead: int | None
+) -> pa.RecordBatch:
+    """Gathered events as packs, one row for each site."""
+    ticks = [events.arrival_ticks() for _, events, _ in rows if events is not None]
+    newest, alone = None, None
+    if any(map(len, ticks)):
+        tick, count = newest_of_most(np.concatenate(ticks), ahead)
+        newest, alone = to_millis(tick, unit), count == 1
     columns = [
         pa.array([site for site, _, _ in rows], pa.string() if text else pa.int64()),
         pa.array([part] * len(rows), pa.int64()),
-        pa.array(counted, pa.binary()),
+        pa.array([None if events is None else _to_bytes(events) for _, events, _ in rows], pa.binary()),
         pa.array([list(reasons.items()) for _, _, reasons in rows], pa.map_(pa.string(), pa.int64())),
-        pa.array(newest, pa.int64()),
+        pa.array([newest] * len(rows), pa.int64()),
+        pa.array([alone] * len(rows), pa.bool_()),
     ]
-    return pa.RecordBatch.from_arrays(columns, names=["site", "part", "events", "reasons", "newest"])
+    return pa.RecordBatch.from_arrays(columns, names=["site", "part", "events", "reasons", "newest", "alone"])
 
 
 def _to_bytes(rows: Rows) -> bytes:
-    """Integers that span less than 2**32 take four bytes, above the least of them, which the schema says."""
+    """Rows as Arrow bytes. Integers that span less than 2**32 take four bytes; the schema says their least value."""
     columns = rows.items if isinstance(rows.items, dict) else {"item": rows.items}
     given: dict[str, Any] = {f"item_{i}": column for i, column in enumerate(columns.values())}
     given["tick"] = rows.ticks

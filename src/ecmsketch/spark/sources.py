@@ -16,8 +16,10 @@ from pyspark.sql.types import StructType
 
 from ecmsketch import worldcup98
 from ecmsketch.errors import InputError
-from ecmsketch.spark.files import find_splits, open_stream
-from ecmsketch.spark.replay import ReplaySource
+from ecmsketch.spark.file_opening import open_stream
+from ecmsketch.spark.file_splits import find_files
+from ecmsketch.spark.replay_source import ReplaySource
+from ecmsketch.spark.workers import use_driver_python
 
 
 class _File(InputPartition):
@@ -26,19 +28,19 @@ class _File(InputPartition):
 
 
 class WorldCup98Source(DataSource):
-    """All columns are bigint: what is fastest to hand to Python."""
+    """The log as a data source. All columns are bigint, the fastest type to hand to Python."""
 
     @classmethod
     def name(cls) -> str:
-        """As in format("worldcup98")."""
+        """The name of the source: format("worldcup98")."""
         return "worldcup98"
 
     def schema(self) -> str:
-        """One column for every field of a record."""
+        """The columns: one for each field of a record."""
         return ", ".join(f"{name} bigint" for name in worldcup98.FIELDS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For batch reading."""
+        """The reader that spark.read uses."""
         return _Reader(dict(self.options))
 
 
@@ -52,12 +54,11 @@ class _Reader(DataSourceReader):
         self.until = _integer("until", options["until"]) if "until" in options else None
 
     def partitions(self) -> list[InputPartition]:
-        """One per file."""
-        splits = find_splits(self.path, "worldcup98")
-        return [_File(path) for path in dict.fromkeys(split.path for split in splits)]
+        """The partitions: one for each file."""
+        return [_File(file.path) for file in find_files(self.path, "worldcup98")]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """A file's records, in bounded memory."""
+        """Batches of a file's records, in bounded memory."""
         with open_stream(partition.value) as stream:
             for records in worldcup98.read_batches(stream):
                 columns, names = worldcup98.to_columns(records), list(worldcup98.FIELDS)
@@ -78,6 +79,7 @@ class _Reader(DataSourceReader):
 
 def register_sources(spark: SparkSession) -> None:
     """Make format("worldcup98") and format("replay") known to a session."""
+    use_driver_python(spark)
     spark.dataSource.register(WorldCup98Source)
     spark.dataSource.register(ReplaySource)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
 from script_tools import SETTINGS, main, sketches, text
 
 import ecmsketch as ecm
@@ -14,6 +15,7 @@ from ecmsketch import spark as ecm_spark
 from ecmsketch.errors import EcmError
 from ecmsketch.generate import WorldCupLog
 from ecmsketch.spark.failures import spark_errors
+from ecmsketch.store import SketchStore
 
 COLUMNS = ("page", "tick", "site")
 SCHEMA = "site string, sketch binary"
@@ -31,6 +33,7 @@ def run(folder: str, log: str, one_file: str, config: dict[str, Any]) -> dict[st
             **build(spark, log, one_file, settings),
             **ask(spark),
             **generate(spark, Path(folder)),
+            **stream(spark, Path(folder)),
             **fail(spark, Path(folder), log, settings),
         }
     finally:
@@ -84,6 +87,41 @@ def generate(spark: Any, folder: Path) -> dict[str, Any]:
     frame = spark.read.format("worldcup98").load(path)
     totals = frame.selectExpr("count(*)", "sum(timestamp)", "sum(client)", "sum(object)", "sum(size)").collect()[0]
     return {"written": written, "read": list(totals)}
+
+
+def stream(spark: Any, folder: Path) -> dict[str, Any]:
+    """A query, started again with its checkpoint, and with a new one; one beside it, and one that was renamed.
+
+    The rows of a trigger are sketches that were built before: what matters here is who writes them.
+    """
+    source, store = str(folder / "stream"), SketchStore(folder / "store")
+    spark.table("sketches").selectExpr("site", "sketch", "cast(1 as bigint) as events").write.parquet(source)
+
+    def run(checkpoint: str, name: str, query_name: str | None = None) -> str | None:
+        rows = spark.readStream.schema(f"{SCHEMA}, events bigint").parquet(source)
+        writer = ecm_spark.write_to_store(rows, store.path, str(folder / checkpoint), name)
+        try:
+            writer.trigger(availableNow=True).queryName(query_name or name).start().awaitTermination()
+        except PySparkException as failure:
+            return str(failure)
+        return None
+
+    def written() -> list[list[Any]]:
+        return sorted([row.writer, row.generation, row.batch] for row in store.history("athens"))
+
+    failed = [run("first", "web"), run("first", "web")]
+    once = written()
+    failed.append(run("new [1]", "web"))
+    anew = written()
+    failed.append(run("beside", "mail"))
+    return {
+        "failed": failed,
+        "once": once,
+        "anew": anew,
+        "beside": written(),
+        "total": store.latest()["athens"].total().value,
+        "renamed": run("renamed", "other", "renamed"),
+    }
 
 
 def fail(spark: Any, folder: Path, log: str, config: ecm.SketchConfig) -> dict[str, Any]:

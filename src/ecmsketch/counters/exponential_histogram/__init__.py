@@ -10,8 +10,8 @@ Three facts carry this file:
 - So a batch needs no insertion one by one. Count each cell's arrivals, lay out its buckets, then walk the
   batch backwards and pick the ticks of the arrivals that end a bucket (insertion.py): the result is bit for bit
   what single arrivals would give.
-- Expiry never changes the layout. Buckets that left the window are forgotten lazily from the old end,
-  so the state depends on the arrivals only.
+- Expiry never changes the layout, nor does renumbering (numbering.py). Buckets that left the window are forgotten
+  lazily from the old end, so the state depends on the arrivals only.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters.buckets import BucketCounters
+from ecmsketch.counters.buckets.bucket_counters import BucketCounters
+from ecmsketch.counters.buckets.frozen import History
+from ecmsketch.counters.buckets.straddling import Straddling
 from ecmsketch.counters.contract import Ints
 from ecmsketch.counters.counting import arrivals_by_cell
 from ecmsketch.counters.exponential_histogram.insertion import lay_out, needed, pick, pick_weighted, repack
 from ecmsketch.counters.exponential_histogram.layout import Cells, empty_cells
-from ecmsketch.counters.exponential_histogram.reading import bucket_counts, history, straddling
-from ecmsketch.counters.frozen import History
+from ecmsketch.counters.exponential_histogram.reading import arrivals_within, bucket_counts, history, straddling
 from ecmsketch.counters.offsets import moved, offset_type
-from ecmsketch.counters.straddling import Straddling
 
 
 class ExponentialHistograms(BucketCounters):
@@ -74,7 +74,7 @@ class ExponentialHistograms(BucketCounters):
         offset, end, size = history(self.state, self.k)
         return History(offset, end, size)
 
-    def restore(self, arrivals: Ints, offset: Ints, end: Ints) -> None:
+    def restore(self, arrivals: Ints, offset: Ints, end: Ints, most: int) -> None:
         """See `BucketCounters.restore`."""
         ends = end.astype(self.state.ends.dtype)
         self.state = Cells(ends, offset, offset[:-1].copy(), np.diff(offset), arrivals)
@@ -83,6 +83,11 @@ class ExponentialHistograms(BucketCounters):
         """See `BucketCounters.most_buckets`."""
         counts: Ints = bucket_counts(arrivals, self.k)
         return counts
+
+    def stood_for(self, arrivals: Ints, buckets: Ints) -> Ints:
+        """See `BucketCounters.stood_for`."""
+        held: Ints = arrivals_within(arrivals, buckets, self.k)
+        return held
 
     def move_live(self, shift: int) -> None:
         """See `BucketCounters.move_live`."""

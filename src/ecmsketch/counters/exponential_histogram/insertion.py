@@ -1,4 +1,4 @@
-"""A batch of arrivals at once: count, lay out, pick. Bit for bit what single insertions would give."""
+"""Insertion of a whole batch: count, lay out, pick. The result is bit for bit that of single insertions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 from numba import int64
 
 from ecmsketch.counters.contract import Ints
-from ecmsketch.counters.exponential_histogram.layout import Cells, bucket_count, buckets_within, level_count
+from ecmsketch.counters.exponential_histogram.layout import Cells, bucket_count, buckets_within, level_count, next_level
 from ecmsketch.kernels import kernel
+from ecmsketch.kernels.decorator import inlined
 
 
 class Layout(NamedTuple):
-    """Per cell, while a batch is picked: arrivals to skip until the next bucket end, and where it goes."""
+    """The plan for each cell while a batch is picked: arrivals to skip until the next bucket end, and where it goes."""
 
     skip: Ints
     position: Ints
@@ -61,13 +62,8 @@ def repack(state: Cells, needed: Any) -> Cells:
 
 @kernel
 def lay_out(state: Cells, arrivals: Any, k: Any) -> Layout:
-    """Make room for a batch: keep the old ends that still end a bucket, and note where new ones go.
-
-    An old end at arrival number a survives if a is a multiple of 2^level, for the level that a lies in once
-    the batch has come. From the first level that the batch did not reach, everything older stays in place.
-    """
+    """Make room for a batch: keep the old ends that still end a bucket, and note where new ones go."""
     cells = arrivals.shape[0]
-    half = (k + int64(1)) >> int64(1)
     layout = Layout(
         np.zeros(cells, np.int64), np.empty(cells, np.int64), np.zeros(cells, np.int64),
         np.empty(cells, np.int64), np.empty(cells, np.int64),
@@ -80,52 +76,66 @@ def lay_out(state: Cells, arrivals: Any, k: Any) -> Layout:
         new = arrivals[cell]
         if new == int64(0):
             continue
-        before = state.arrivals[cell]
-        after = before + new
-        first = state.first[cell]
-
-        count_after = level_count(after, k)
-        arrived_after, level_after = after, int64(0)
-        arrived_before, level_before = before, int64(0)
-        count_before = level_count(before, k)
-        left = count_before
-        number = before
-        survivors = int64(0)
-        at = first + state.length[cell] - int64(1)
-        while at >= first:
-            if left == int64(0):
-                arrived_before = (arrived_before - count_before) >> int64(1)
-                level_before += int64(1)
-                count_before = level_count(arrived_before, half)
-                left = count_before
-            while number <= (arrived_after - count_after) << level_after:
-                arrived_after = (arrived_after - count_after) >> int64(1)
-                level_after += int64(1)
-                count_after = level_count(arrived_after, half)
-            if left == count_before and level_after == level_before and arrived_after == arrived_before:
-                break
-            if number & ((int64(1) << level_after) - int64(1)) == int64(0):
-                kept[survivors] = state.ends[at]
-                survivors += int64(1)
-            number -= int64(1) << level_before
-            left -= int64(1)
-            at -= int64(1)
-        untouched = at - first + int64(1)
-
+        after = state.arrivals[cell] + new
+        untouched, survivors = _survivors(state, cell, after, k, kept)
         length = untouched + survivors + buckets_within(after, new, k)
-        if first + length > state.offset[cell + 1]:
-            for i in range(untouched):
-                state.ends[state.offset[cell] + i] = state.ends[first + i]
-            first = state.offset[cell]
-        for i in range(survivors):
-            state.ends[first + untouched + i] = kept[survivors - int64(1) - i]
-        state.first[cell], state.length[cell], state.arrivals[cell] = first, length, after
+        _make_room(state, cell, untouched, kept, survivors, length)
+        state.arrivals[cell] = after
 
         count = level_count(after, k)
-        layout.position[cell] = first + length - int64(1)
+        layout.position[cell] = state.first[cell] + length - int64(1)
         layout.left[cell] = count
         layout.older[cell] = (after - count) >> int64(1)
     return layout
+
+
+@inlined
+def _survivors(state: Cells, cell: Any, after: Any, k: Any, kept: Any) -> Any:
+    """Write to `kept` the old ends, newest first, that still end a bucket once `after` arrivals have come.
+
+    Returns (untouched, survivors): so many of the oldest ends stay in place, and so many newer ones are in `kept`.
+    An old end at arrival number a survives if a is a multiple of 2^level, for the level that a lies in once the
+    batch has come. From the first level that the batch did not reach, everything older stays in place.
+    """
+    half = (k + int64(1)) >> int64(1)
+    first = state.first[cell]
+    number = state.arrivals[cell]
+    old_arrived, old_level, old_count = number, int64(0), level_count(number, k)
+    new_arrived, new_level, new_count = after, int64(0), level_count(after, k)
+    left = old_count
+    survivors = int64(0)
+    at = first + state.length[cell] - int64(1)
+    while at >= first:
+        if left == int64(0):
+            old_arrived, old_level, old_count = next_level(old_arrived, old_level, old_count, half)
+            left = old_count
+        while number <= (new_arrived - new_count) << new_level:
+            new_arrived, new_level, new_count = next_level(new_arrived, new_level, new_count, half)
+        if left == old_count and new_level == old_level and new_arrived == old_arrived:
+            break
+        if number & ((int64(1) << new_level) - int64(1)) == int64(0):
+            kept[survivors] = state.ends[at]
+            survivors += int64(1)
+        number -= int64(1) << old_level
+        left -= int64(1)
+        at -= int64(1)
+    return at - first + int64(1), survivors
+
+
+@inlined
+def _make_room(state: Cells, cell: Any, untouched: Any, kept: Any, survivors: Any, length: Any) -> None:
+    """Let a cell hold `length` ends: the untouched ones, then the survivors; the rest is still to be written.
+
+    If they do not fit behind the untouched ends, these move to the start of the cell's segment.
+    """
+    first = state.first[cell]
+    if first + length > state.offset[cell + 1]:
+        for i in range(untouched):
+            state.ends[state.offset[cell] + i] = state.ends[first + i]
+        first = state.offset[cell]
+    for i in range(survivors):
+        state.ends[first + untouched + i] = kept[survivors - int64(1) - i]
+    state.first[cell], state.length[cell] = first, length
 
 
 @kernel
@@ -187,7 +197,7 @@ def pick(ends: Any, layout: Layout, cells: Any, ticks: Any, base: Any, k: Any) -
 def pick_weighted(
     ends: Any, layout: Layout, cells: Any, ticks: Any, weights: Any, spread: Any, base: Any, k: Any
 ) -> None:
-    """As `pick`, an event standing for `weight` arrivals: on one tick, or (spread=1) on as many ticks."""
+    """Do what `pick` does for events that stand for `weight` arrivals: on one tick, or (spread=1) on as many ticks."""
     skip = layout.skip
     for row in range(cells.shape[0]):
         for back in range(cells.shape[1]):

@@ -1,4 +1,4 @@
-"""Which buckets exist: decided by the number of arrivals alone, level by level."""
+"""The layout of buckets: the number of arrivals alone decides, level by level, which buckets exist."""
 
 from __future__ import annotations
 
@@ -38,6 +38,13 @@ def level_count(arrived: Any, minimum: Any) -> Any:
     if arrived < minimum + int64(2):
         return arrived
     return minimum + ((arrived - minimum) & int64(1))
+
+
+@kernel
+def next_level(arrived: Any, level: Any, count: Any, minimum: Any) -> Any:
+    """One level up from a level where `count` buckets stay: (buckets that came to it, the level, those that stay)."""
+    arrived = (arrived - count) >> int64(1)
+    return arrived, level + int64(1), level_count(arrived, minimum)
 
 
 @kernel

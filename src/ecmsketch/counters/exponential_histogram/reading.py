@@ -1,4 +1,4 @@
-"""Where a range begins, and all buckets."""
+"""Reading exponential histograms: the bucket in which a range begins, and all buckets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import int64
 
+from ecmsketch.counters.buckets.straddling import UNKNOWN, Straddling, first_after
 from ecmsketch.counters.exponential_histogram.layout import Cells, bucket_count, level_count, newest_buckets
-from ecmsketch.counters.straddling import UNKNOWN, Straddling, first_after
 from ecmsketch.kernels import kernel
 
 
@@ -64,3 +64,14 @@ def bucket_counts(arrivals: Any, k: Any) -> Any:
     for cell in range(arrivals.shape[0]):
         counts[cell] = bucket_count(arrivals[cell], k)
     return counts
+
+
+@kernel
+def arrivals_within(arrivals: Any, buckets: Any, k: Any) -> Any:
+    """Arrivals in the newest buckets[cell] buckets of each cell."""
+    held = np.zeros(arrivals.shape[0], np.int64)
+    for cell in range(arrivals.shape[0]):
+        if buckets[cell] > int64(0):
+            newer, size = newest_buckets(arrivals[cell], buckets[cell], k)
+            held[cell] = newer + size
+    return held

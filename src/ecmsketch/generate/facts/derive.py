@@ -1,4 +1,4 @@
-"""Derives the tables beside it from the real World Cup 98 data: `python derive.py <folder wc98> [<target folder>]`."""
+"""Derive the tables in this folder from the real World Cup 98 data: `python derive.py <folder wc98> [<target>]`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _servers(rows: list[dict[str, int]]) -> Iterable[list[int]]:
 
 
 def _regions(rows: list[dict[str, int]]) -> Iterable[list[int]]:
-    """Requests per file of the log (a day has one per 7 million requests) and region, by the file's first second."""
+    """Requests per region for each file of the log (7 million requests), identified by its first second."""
     requests: Counter[tuple[int, int]] = Counter()
     for row in rows:
         requests[row["start_time"], row["region"]] += row["requests"]
@@ -49,7 +49,7 @@ def _regions(rows: list[dict[str, int]]) -> Iterable[list[int]]:
 
 
 def _profile(source: Path) -> Iterable[list[int]]:
-    """Parts of 10,000 of each day's requests, per ten minutes of it."""
+    """Each day's requests per ten minutes, scaled to 10,000 per day."""
     counts = np.zeros((len(DAYS), 86_400 // PROFILE_STEP))
     with gzip.open(source / "requests_per_minute.csv.gz", "rt") as lines:
         for row in csv.DictReader(lines):
@@ -60,14 +60,14 @@ def _profile(source: Path) -> Iterable[list[int]]:
 
 
 def _responses(columns: dict[str, Ints]) -> Iterable[list[object]]:
-    """How often each method, version and status came; with the size, unless it was that of the object itself."""
+    """Requests by method, version, status and size; the size is empty if it was that of the object itself."""
     sizes = np.where(np.isin(columns["status"], (200, 206)), -2, columns["size"])
     kinds = Counter(map(tuple, np.transpose([*(columns[name] for name in _RESPONSE), sizes]).tolist()))
     return ([*kind[:3], "" if kind[3] == -2 else kind[3], requests] for kind, requests in sorted(kinds.items()))
 
 
 def _types(columns: dict[str, Ints]) -> Iterable[list[object]]:
-    """How often each type of file was asked for, and how large those sent whole were."""
+    """Requests by type of file, with the sizes of files that were sent whole."""
     for kind in np.unique(columns["type"]).tolist():
         this = columns["type"] == kind
         logs = np.log(columns["size"][this & (columns["status"] == 200)])

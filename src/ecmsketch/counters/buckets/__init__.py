@@ -1,0 +1,1 @@
+"""The parts that counters made of buckets share."""

@@ -1,0 +1,96 @@
+"""Buckets of many streams replayed as one stream (paper section 5.1).
+
+A bucket's arrivals lie somewhere between its start and its end; half of them are put at each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import int64
+from numpy.typing import NDArray
+
+from ecmsketch.counters.contract import Ints
+from ecmsketch.counters.numbering import MAX_HELD
+from ecmsketch.errors import MergeError
+from ecmsketch.kernels import kernel
+from ecmsketch.kernels.radix_sort import sort_by_tick
+
+
+class Buckets(NamedTuple):
+    """Cell c has buckets offset[c] .. offset[c+1]-1, oldest first.
+
+    A bucket says that `size` arrivals lie in [start, end], the newest of them at `end`.
+    """
+
+    offset: Ints
+    start: Ints
+    end: Ints
+    size: Ints
+
+
+@kernel
+def in_window(offset: Any, end: Any, size: Any, limit: Any, origin: Any) -> Any:
+    """Those buckets of a history that end after `limit`, as the arrays of `Buckets`."""
+    kept_offset = np.zeros(offset.shape[0], np.int64)
+    start = np.empty(end.shape[0], np.int64)
+    kept_end = np.empty(end.shape[0], np.int64)
+    kept_size = np.empty(end.shape[0], np.int64)
+    kept = int64(0)
+    for cell in range(offset.shape[0] - 1):
+        before = max(origin, limit)
+        for i in range(offset[cell], offset[cell + 1]):
+            if end[i] > limit:
+                start[kept], kept_end[kept], kept_size[kept] = before, end[i], size[i]
+                before = end[i]
+                kept += int64(1)
+        kept_offset[cell + 1] = kept
+    return kept_offset, start[:kept], kept_end[:kept], kept_size[:kept]
+
+
+def replay_points(sources: list[Buckets]) -> tuple[NDArray[np.uint32], Ints, Ints]:
+    """All buckets as points in time, each cell's in order: (cells, ticks, weights), as `Counters.add` takes them."""
+    bases = np.cumsum([0, *(len(source.end) for source in sources)])
+    offsets = np.stack([source.offset + base for source, base in zip(sources, bases[:-1], strict=True)])
+    start, end, size = (
+        np.concatenate([getattr(source, name) for source in sources]) for name in ("start", "end", "size")
+    )
+    running = np.concatenate([[0.0], np.cumsum(size, dtype=np.float64)])
+    if (running[offsets[:, 1:]] - running[offsets[:, :-1]]).sum(axis=0).max() > MAX_HELD:
+        raise MergeError("the sketches have more than 2**53 arrivals in one window, and no more can be counted")
+    cells, ticks, weights = _points(offsets, start, end, size)
+    return cells, ticks, weights
+
+
+@kernel
+def _points(offsets: Any, start: Any, end: Any, size: Any) -> Any:
+    sources, cells = offsets.shape[0], offsets.shape[1] - 1
+    cell_of = np.empty((1, 2 * end.shape[0]), np.uint32)
+    ticks = np.empty(2 * end.shape[0], np.int64)
+    weights = np.empty(2 * end.shape[0], np.int64)
+    filled = int64(0)
+    for cell in range(cells):
+        begin = filled
+        for source in range(sources):
+            mine = filled
+            for i in range(offsets[source, cell], offsets[source, cell + 1]):
+                at_start = size[i] >> int64(1)
+                filled = _put_point(ticks, weights, mine, filled, start[i], at_start)
+                filled = _put_point(ticks, weights, mine, filled, end[i], size[i] - at_start)
+        sort_by_tick(ticks[begin:filled], weights[begin:filled])
+        for i in range(begin, filled):
+            cell_of[0, i] = cell
+    return cell_of[:, :filled].copy(), ticks[:filled].copy(), weights[:filled].copy()
+
+
+@kernel
+def _put_point(ticks: Any, weights: Any, first: Any, filled: Any, tick: Any, weight: Any) -> Any:
+    """Append a point, or add to the last one if it lies on the same tick; returns the new length."""
+    if weight == int64(0):
+        return filled
+    if filled > first and ticks[filled - 1] == tick:
+        weights[filled - 1] += weight
+        return filled
+    ticks[filled], weights[filled] = tick, weight
+    return filled + int64(1)

@@ -1,0 +1,1 @@
+"""Waves of Gibbons and Tirthapura: deterministic and randomized."""

@@ -1,0 +1,1 @@
+"""The streams that experiments run on."""

@@ -1,0 +1,61 @@
+"""The paper's observed errors, relative to all arrivals in the range (section 7.2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.config.budget import carried_epsilon
+from ecmsketch.experiments.data.exact_counts import Truth
+from ecmsketch.sketch import EcmSketch
+
+
+class Observed(NamedTuple):
+    """The errors of a set of queries: their number, their average and the worst."""
+
+    queries: int
+    average: float
+    worst: float
+
+
+def observe(sketch: EcmSketch, truth: Truth, query: str) -> Observed:
+    """The errors in one range: of a point query for each distinct item, or of one self-join."""
+    if query == "point":
+        answers = sketch.estimate_many(truth.items, last=truth.last).value
+        return observe_points(answers, truth)
+    answer = sketch.self_join(last=truth.last, unproven=True).value
+    error = abs(answer - truth.self_join) / truth.total**2
+    return Observed(1, error, error)
+
+
+def observe_points(answers: NDArray[np.float64], truth: Truth) -> Observed:
+    """The errors of given answers, one per distinct item of a range."""
+    errors = np.abs(answers - truth.counts) / truth.total
+    return Observed(len(errors), float(errors.mean()), float(errors.max()))
+
+
+def overall(parts: list[Observed]) -> Observed:
+    """All ranges together, where every query counts once."""
+    queries = sum(part.queries for part in parts)
+    average = sum(part.average * part.queries for part in parts) / queries
+    return Observed(queries, average, max(part.worst for part in parts))
+
+
+def observe_all(sketch: EcmSketch, truths: list[Truth], query: str) -> Observed:
+    """The errors in all ranges of a stream together."""
+    return overall([observe(sketch, truth, query) for truth in truths])
+
+
+def total_bias(sketch: EcmSketch, truths: list[Truth]) -> float:
+    """The average relative error of the sketch's totals over the ranges; negative if they are too low."""
+    return float(np.mean([sketch.total(last=truth.last).value / truth.total - 1 for truth in truths]))
+
+
+def promised(sketch: EcmSketch, query: str) -> float:
+    """The error bound of theorems 1 and 2, after all merging that the sketch has been through."""
+    if query == "point":
+        return sketch.epsilon
+    window = carried_epsilon(sketch.config.epsilon_sw, sketch.merge_levels)
+    return window**2 + 2 * window + sketch.config.epsilon_cm * (1 + window) ** 2

@@ -1,0 +1,1 @@
+"""A report of stored results: figures, tables and checked claims."""

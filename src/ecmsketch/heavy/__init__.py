@@ -1,0 +1,1 @@
+"""Heavy hitters by name: candidates over time, and their names."""

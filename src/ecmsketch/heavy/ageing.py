@@ -1,0 +1,203 @@
+"""How events become summaries, and how summaries are joined as they grow old.
+
+A summary has at most one COARSENESS-th of the arrivals that came after it, so summaries grow with age, and few are
+needed for a long window.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import int64
+
+from ecmsketch.counters.arrivals import Batch
+from ecmsketch.heavy.misra_gries import count_key, emptied, new_tally, write_reduced
+from ecmsketch.heavy.summaries import close_summary, new_summaries, trimmed, with_room
+from ecmsketch.kernels import kernel
+
+COARSENESS = 8
+"""A joined summary has at most one 8th of the arrivals that came after it."""
+
+
+class Plan(NamedTuple):
+    """What summaries may hold, and when events become summaries."""
+
+    size: int
+    """Names in one summary."""
+    kept: int
+    """Newest events that stay as they are."""
+    taken: int
+    """Events that become summaries together, once there are so many more than `kept`."""
+    rounds: int
+    """Summaries are joined after so many times."""
+    window: int
+    counted: int
+    """1 if ticks number arrivals, so that an event of weight w begins w - 1 ticks before its own; else 0."""
+
+
+@kernel
+def absorb(recent: Any, batch: Any, summaries: Any, done: Any, plan: Any) -> Any:
+    """Turn the oldest of recent + batch into summaries, `taken` at a time, until fewer than kept + taken are left.
+
+    The result depends on the events alone, not on how they were cut into batches. `done` counts the times.
+    The weights of the batch may be empty, which means ones: spelling them out takes time.
+    Returns (summaries, done).
+    """
+    known = recent.items.shape[0]
+    total = known + batch.items.shape[0]
+    window = plan.kept + plan.taken
+    items, ticks, weights = np.empty(window, np.uint64), np.empty(window, np.int64), np.empty(window, np.int64)
+    count = summaries.last.shape[0]
+    room = plan.taken * plan.rounds
+    work = with_room(summaries, count, room)
+    tally = new_tally(plan.taken)
+    start = since = int64(0)
+    while total - start >= window:
+        for i in range(window):
+            at = start + i
+            if at < known:
+                items[i], ticks[i], weights[i] = recent.items[at], recent.ticks[at], recent.weights[at]
+            else:
+                at -= known
+                items[i], ticks[i] = batch.items[at], batch.ticks[at]
+                weights[i] = batch.weights[at] if batch.weights.shape[0] else int64(1)
+        count, since = _take(items, ticks, weights, plan, work, count, tally, since)
+        start += plan.taken
+        done += int64(1)
+        if done % plan.rounds == int64(0):
+            left = Batch(items[plan.taken :], ticks[plan.taken :], weights[plan.taken :])
+            count = _compact(work, count, left, ticks[window - 1] - plan.window, plan.size)
+            work = with_room(work, count, room)
+    return trimmed(work, count), done
+
+
+@kernel
+def _take(items: Any, ticks: Any, weights: Any, plan: Any, work: Any, count: Any, tally: Any, since: Any) -> Any:
+    """Summarise the oldest `taken` events, as coarsely as what came after them allows: (summaries, next `since`).
+
+    Events that are outside the window once the last one has come are left out: their weights may exceed 63 bits.
+    """
+    limit = ticks[items.shape[0] - 1] - plan.window
+    begin = int64(0)
+    while begin < plan.taken and ticks[begin] <= limit:
+        begin += int64(1)
+    after = int64(0)
+    for i in range(begin, items.shape[0]):
+        after += weights[i]
+    while begin < plan.taken:
+        arrivals = weights[begin]
+        after -= weights[begin]
+        end = begin + int64(1)
+        while end < plan.taken and int64(COARSENESS) * (arrivals + weights[end]) <= after - weights[end] + int64(1):
+            arrivals += weights[end]
+            after -= weights[end]
+            end += int64(1)
+        since, used = emptied(tally, since), int64(0)
+        for i in range(begin, end):
+            used = count_key(tally, since, used, items[i], weights[i])
+        at, error = write_reduced(tally, used, plan.size, work.keys, work.counts, work.begin[count])
+        first = ticks[begin] - plan.counted * (weights[begin] - int64(1))
+        count = close_summary(work, count, first, ticks[end - int64(1)], arrivals, error, at)
+        begin = end
+    return count, since
+
+
+@kernel
+def exact_summaries(events: Any, size: Any, counted: Any) -> Any:
+    """Events as summaries without error, of at most `size` names each."""
+    total = events.items.shape[0]
+    work = new_summaries(total, total)
+    tally = new_tally(min(size, total) + int64(1))
+    count = begin = since = int64(0)
+    while begin < total:
+        since = emptied(tally, since)
+        used = arrivals = int64(0)
+        end = begin
+        while end < total:
+            more = count_key(tally, since, used, events.items[end], events.weights[end])
+            if more > size:
+                break
+            used = more
+            arrivals += events.weights[end]
+            end += int64(1)
+        at = work.begin[count]
+        for i in range(used):
+            work.keys[at + i], work.counts[at + i] = tally.keys[i], tally.counts[i]
+        first = events.ticks[begin] - counted * (events.weights[begin] - int64(1))
+        count = close_summary(work, count, first, events.ticks[end - int64(1)], arrivals, int64(0), at + used)
+        begin = end
+    return trimmed(work, count)
+
+
+@kernel
+def compact(summaries: Any, recent: Any, limit: Any, size: Any) -> Any:
+    """Forget what lies before or at `limit`, and join neighbours as far as what came after them allows."""
+    work = trimmed(summaries, summaries.last.shape[0])
+    return trimmed(work, _compact(work, work.last.shape[0], recent, limit, size))
+
+
+@kernel
+def _compact(work: Any, count: Any, recent: Any, limit: Any, size: Any) -> Any:
+    """Do in place what `compact` does; returns how many summaries are left.
+
+    First decide from newest to oldest what to join, since newer arrivals say how large a summary may be. Then join
+    from oldest to newest, so that a result is written over summaries that were read already.
+    """
+    oldest = int64(0)
+    while oldest < count and work.last[oldest] <= limit:
+        oldest += int64(1)
+    joins, most_entries = _decide_joins(work, oldest, count, recent)
+    tally = new_tally(most_entries)
+    made, since, begin = int64(0), int64(0), oldest
+    for i in range(joins.shape[0]):
+        end = joins[joins.shape[0] - 1 - i]
+        made, since = _join(work, begin, end, made, tally, since, size)
+        begin = end
+    return made
+
+
+@kernel
+def _decide_joins(work: Any, oldest: Any, count: Any, recent: Any) -> Any:
+    """Which neighbours become one: (the ends of their ranges, newest first; the most entries that a range has)."""
+    ends = np.empty(count - oldest, np.int64)
+    ranges, most_entries, after = int64(0), int64(1), int64(0)
+    event = recent.ticks.shape[0]
+    end = count
+    while end > oldest:
+        while event > 0 and recent.ticks[event - 1] >= work.last[end - 1]:
+            event -= 1
+            after += recent.weights[event]
+        begin = end - int64(1)
+        arrivals = work.arrivals[begin]
+        while begin > oldest and int64(COARSENESS) * (arrivals + work.arrivals[begin - 1]) <= after + int64(1):
+            begin -= int64(1)
+            arrivals += work.arrivals[begin]
+        ends[ranges] = end
+        ranges += int64(1)
+        most_entries = max(most_entries, work.begin[end] - work.begin[begin])
+        after += arrivals
+        end = begin
+    return ends[:ranges], most_entries
+
+
+@kernel
+def _join(work: Any, begin: Any, end: Any, made: Any, tally: Any, since: Any, size: Any) -> Any:
+    """Write summaries begin .. end - 1 as one, as number `made`: (made + 1, next `since`)."""
+    first, last, arrivals, error = work.first[begin], work.last[begin], int64(0), int64(0)
+    for i in range(begin, end):
+        first, last = min(first, work.first[i]), max(last, work.last[i])
+        arrivals += work.arrivals[i]
+        error += work.error[i]
+    at = work.begin[made]
+    if end == begin + int64(1):
+        for i in range(work.begin[begin], work.begin[end]):
+            work.keys[at], work.counts[at] = work.keys[i], work.counts[i]
+            at += int64(1)
+    else:
+        since, used = emptied(tally, since), int64(0)
+        for i in range(work.begin[begin], work.begin[end]):
+            used = count_key(tally, since, used, work.keys[i], work.counts[i])
+        at, taken = write_reduced(tally, used, size, work.keys, work.counts, at)
+        error += taken
+    return close_summary(work, made, first, last, arrivals, error, at), since

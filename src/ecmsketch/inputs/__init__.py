@@ -1,0 +1,1 @@
+"""What comes from outside: items, ticks and columns, checked and turned into numbers."""

@@ -1,0 +1,18 @@
+"""What counts as a whole number: integers of Python and numpy, but neither truth values nor lengths of time."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Whether a value is a whole number. A timedelta64 is not, although numpy derives it from its integers."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a real number, whole or not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)

@@ -1,0 +1,241 @@
+"""Ticks are integers in the caller's unit. Datetimes become ticks here, and nowhere else.
+
+All conversions use whole numbers, and those of Python where 64 bits may not suffice. A result is exact, or refused.
+A moment inside a tick counts as that tick (rounded down); a length of time must be a whole number of ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from math import gcd
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.errors import InputError
+from ecmsketch.inputs.columns import as_column, count_missing, missing_values, wrong_type
+from ecmsketch.inputs.integers import is_integer
+
+TICKS_PER_DAY = {
+    "ns": 86_400 * 10**9, "us": 86_400 * 10**6, "ms": 86_400 * 10**3, "s": 86_400, "m": 1440, "h": 24, "D": 1,
+}  # fmt: skip
+UNITS = tuple(TICKS_PER_DAY)
+MIN_TICK = -(2**61)
+MAX_TICK = 2**62
+NO_TICK = MIN_TICK - 1
+"""What `quick_tick` returns if it cannot convert a moment."""
+
+Tick = int | np.integer[Any] | date | np.datetime64
+Span = int | np.integer[Any] | timedelta | np.timedelta64
+
+_ATTOSECONDS = {
+    "as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": 10**18,
+    "m": 60 * 10**18, "h": 3600 * 10**18, "D": 86_400 * 10**18, "W": 7 * 86_400 * 10**18,
+}  # fmt: skip
+"""Lengths of numpy's units. Years and months have no fixed length."""
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMPY_NAT = -(2**63)
+_INT64 = Struct("q")
+_MOST_YEARS = 10**16
+"""numpy converts so many years into days without overflow. Ticks do not reach as far."""
+
+
+def to_tick(moment: Any, unit: str | None) -> int:
+    """One tick from an integer or, given a unit, from a datetime (naive ones count as UTC)."""
+    if isinstance(moment, date | np.datetime64):
+        unit = _required(unit, moment)
+        tick = quick_tick(moment, unit)
+        if not MIN_TICK <= tick <= MAX_TICK:
+            tick = int(_from_datetimes(np.array([_numpy_moment(moment)]), unit)[0])
+        return tick
+    if is_integer(moment) or isinstance(moment, bool):
+        return check_tick(int(moment))
+    raise InputError(f"tick: expected an integer or a datetime, got {moment!r} ({type(moment).__name__})")
+
+
+def to_span(length: Any, unit: str | None) -> int:
+    """A length of time in ticks, from an integer or, given a unit, from a timedelta."""
+    if isinstance(length, timedelta | np.timedelta64):
+        unit = _required(unit, length)
+        steps, (numerator, denominator) = _steps(length, unit)
+        ticks, rest = divmod(steps * numerator, denominator)
+        if rest:
+            raise InputError(f"range: {length!r} is not a whole number of ticks of unit={unit!r}")
+        return ticks
+    if is_integer(length) or isinstance(length, bool):
+        return int(length)
+    raise InputError(f"range: expected an integer or a timedelta, got {length!r} ({type(length).__name__})")
+
+
+def to_ticks(moments: Any, unit: str | None) -> NDArray[np.int64]:
+    """Many ticks at once, from numpy, Arrow, polars, pandas or a list; missing values are an error."""
+    if isinstance(moments, list | tuple) and np.datetime64 in set(map(type, moments)):
+        return _from_objects(list(moments), unit)  # numpy would bring all to the finest unit, past 64 bits
+    column = as_column(_without_zone(moments), "ticks")
+    if column.dtype.kind == "M":
+        return _from_datetimes(column, _required(unit, "datetimes"))
+    if column.dtype.kind == "O":
+        return _from_objects(column.tolist(), unit)
+    if column.dtype.kind not in "iu" and len(column):
+        raise wrong_type(column, "ticks", "integers or datetimes")
+    if column.dtype == np.uint64 and len(column):
+        check_tick(int(column.max()))
+    return np.ascontiguousarray(column, np.int64)
+
+
+def quick_tick(moment: Any, unit: str | None) -> int:
+    """The tick of a datetime or an integer, at the least cost.
+
+    Outside MIN_TICK .. MAX_TICK it means that `to_ticks` has to look at the moment: it is of another kind, or wrong.
+    """
+    convert = _QUICK.get(moment.__class__)
+    if convert is not None:
+        return convert(moment, unit)
+    if isinstance(moment, datetime):
+        stamp = getattr(moment, "to_datetime64", None)  # pandas: keeps nanoseconds, and is UTC already
+        return _tick_of_datetime(moment, unit) if stamp is None else _tick_of_datetime64(stamp(), unit)
+    return NO_TICK
+
+
+def _tick_of_integer(moment: Any, unit: str | None) -> int:
+    return int(moment)
+
+
+def _tick_of_datetime(moment: datetime, unit: str | None) -> int:
+    if unit is None:
+        return NO_TICK
+    if moment.tzinfo is None:
+        since = moment - _EPOCH
+    elif moment.utcoffset() is None:
+        since = moment.replace(tzinfo=None) - _EPOCH
+    else:
+        since = moment - _EPOCH_UTC  # `astimezone` would overflow near the years 1 and 9999
+    numerator, denominator = _ratio("us", 1, unit)
+    return _microseconds(since) * numerator // denominator
+
+
+def _tick_of_date(moment: date, unit: str | None) -> int:
+    return NO_TICK if unit is None else (moment.toordinal() - _EPOCH.toordinal()) * TICKS_PER_DAY[unit]
+
+
+def _tick_of_datetime64(moment: np.datetime64, unit: str | None) -> int:
+    steps: int = _INT64.unpack_from(moment)[0]  # type: ignore[arg-type]
+    source, count = np.datetime_data(moment.dtype)
+    if unit is None or steps == _NUMPY_NAT or source not in _ATTOSECONDS:
+        return NO_TICK
+    numerator, denominator = _ratio(source, count, unit)
+    return steps * numerator // denominator
+
+
+_QUICK: dict[type, Callable[[Any, str | None], int]] = {
+    datetime: _tick_of_datetime,
+    date: _tick_of_date,
+    np.datetime64: _tick_of_datetime64,
+    **dict.fromkeys((np.int8, np.int16, np.int32, np.int64, np.longlong), _tick_of_integer),
+    **dict.fromkeys((np.uint8, np.uint16, np.uint32, np.uint64, np.ulonglong), _tick_of_integer),
+}
+
+
+@lru_cache(maxsize=256)
+def _ratio(source: str, count: int, unit: str) -> tuple[int, int]:
+    """How many ticks `count` of a numpy unit are, as a fraction in lowest terms."""
+    numerator, denominator = count * _ATTOSECONDS[source], _ATTOSECONDS[unit]
+    common = gcd(numerator, denominator)
+    return numerator // common, denominator // common
+
+
+def _microseconds(length: timedelta) -> int:
+    return (length.days * 86_400 + length.seconds) * 10**6 + length.microseconds
+
+
+def _steps(length: Any, unit: str) -> tuple[int, tuple[int, int]]:
+    """A length of time as a number of its own units, and how many ticks one of them is."""
+    if isinstance(length, timedelta) and not hasattr(length, "to_timedelta64"):
+        return _microseconds(length), _ratio("us", 1, unit)
+    exact = length.to_timedelta64() if hasattr(length, "to_timedelta64") else length
+    source, count = np.datetime_data(exact.dtype)
+    if np.isnat(exact) or source not in _ATTOSECONDS:
+        raise InputError(f"range: expected a fixed length of time, got {length!r}")
+    return int(exact.astype(np.int64)), _ratio(source, count, unit)
+
+
+def _numpy_moment(moment: Any) -> np.datetime64:
+    if hasattr(moment, "to_datetime64"):  # pandas: keeps nanoseconds, and is UTC already
+        stamp: np.datetime64 = moment.to_datetime64()
+        return stamp
+    if isinstance(moment, datetime):
+        return np.datetime64(quick_tick(moment, "us"), "us")
+    return np.datetime64(moment)
+
+
+def _without_zone(moments: Any) -> Any:
+    if getattr(getattr(moments, "dtype", None), "tz", None) is None:
+        return moments
+    return moments.dt.tz_convert(None) if hasattr(moments, "dt") else moments.tz_convert(None)
+
+
+def _from_objects(moments: list[Any], unit: str | None) -> NDArray[np.int64]:
+    try:
+        return np.array([to_tick(moment, unit) for moment in moments], np.int64)
+    except InputError as error:
+        missing = count_missing(moments)
+        if missing:
+            raise missing_values("ticks", missing, len(moments)) from error
+        raise
+
+
+def _from_datetimes(column: NDArray[Any], unit: str) -> NDArray[np.int64]:
+    missing = int(np.isnat(column).sum())
+    if missing:
+        raise InputError(f"ticks: {missing} of {len(column)} are missing (NaT); drop or fill them first")
+    source, count = np.datetime_data(column.dtype)
+    steps = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).view(np.int64)
+    if not len(steps):
+        return steps
+    if source in ("Y", "M"):
+        steps, source, count = _days_of_calendar(steps, source, count, unit), "D", 1
+    if source not in _ATTOSECONDS:
+        raise InputError("ticks: expected datetimes with a unit, got an array of datetime64 without one")
+    numerator, denominator = _ratio(source, count, unit)
+    oldest, newest = (int(step) * numerator // denominator for step in (steps.min(), steps.max()))
+    if not MIN_TICK <= oldest <= newest <= MAX_TICK:
+        raise _out_of_reach(unit)
+    if denominator == 1 and numerator < 2**62:
+        return steps * np.int64(numerator)
+    if numerator == 1 and denominator < 2**62:
+        return steps // np.int64(denominator)
+    return np.array([step * numerator // denominator for step in steps.tolist()], np.int64)
+
+
+def _days_of_calendar(steps: NDArray[np.int64], source: Any, count: int, unit: str) -> NDArray[np.int64]:
+    """Years or months since 1970 as days."""
+    most = _MOST_YEARS * (12 if source == "M" else 1)
+    if max(abs(int(steps.min())), abs(int(steps.max()))) * count > most:
+        raise _out_of_reach(unit)
+    return (steps * np.int64(count)).astype(f"datetime64[{source}]").astype("datetime64[D]").astype(np.int64)
+
+
+def _out_of_reach(unit: str) -> InputError:
+    reach = MAX_TICK // TICKS_PER_DAY[unit]
+    return InputError(
+        f"ticks: with unit={unit!r} ticks reach from {np.datetime64(-reach // 2, 'D')} to "
+        f"{np.datetime64(reach, 'D')}; choose a coarser unit"
+    )
+
+
+def _required(unit: str | None, moment: Any) -> str:
+    if unit is None:
+        raise InputError(f"tick: got {moment!r}, but the config has no unit; give SketchConfig(unit='s'), for example")
+    return unit
+
+
+def check_tick(tick: int) -> int:
+    """The tick itself, if kernels can count with it."""
+    if not MIN_TICK <= tick <= MAX_TICK:
+        raise InputError(f"tick: expected a value from -2**61 to 2**62, got {tick}")
+    return tick

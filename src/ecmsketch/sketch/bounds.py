@@ -1,0 +1,142 @@
+"""Turns what cells hold into answers: estimates, with bounds that follow from those of the cells.
+
+A cell's upper bound bounds every item in it. Below, a row's collisions stay under e/width of the other
+arrivals with probability 1 - 1/e (Markov), and the rows fail independently: so some row of `depth` holds
+with probability 1 - e^-depth, and the least of the rows' lower bounds, less the collisions, is safe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import e
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters import Reading
+from ecmsketch.estimate import Estimate, Estimates
+
+
+def point(rows: Reading, norm: float, config: SketchConfig) -> Estimates:
+    """Theorem 1: per item the least row. `rows` is depth x items; `norm` is at least all arrivals."""
+    value, least, upper = (part.min(axis=0) for part in (rows.value, rows.lower, rows.upper))
+    lower = np.minimum(_without_collisions(least, norm, config.width), value)
+    return Estimates(value, lower, upper, config.confidence)
+
+
+def total(table: Reading, config: SketchConfig) -> Estimate:
+    """All arrivals. Every row has seen each of them once, so all rows' bounds hold, and so does their intersection.
+
+    Randomized rows hold but for delta_sw each, and may contradict each other: then the widest of them is taken.
+    """
+    value, lower, upper = (part.sum(axis=1) for part in table)
+    low, high = float(lower.max()), float(upper.min())
+    if low > high:
+        low, high = float(lower.min()), float(upper.max())
+    confidence = max(1 - config.depth * config.delta_sw, 0.0)
+    return Estimate(float(np.clip(value.mean(), low, high)), low, high, confidence)
+
+
+def inner_product(
+    ours: Reading, others: Reading, norm: Estimate, other_norm: Estimate, config: SketchConfig
+) -> Estimate:
+    """Theorem 2: per row the sum of products of cells; the least row."""
+    value, least, upper = ((mine * theirs).sum(axis=1).min() for mine, theirs in zip(ours, others, strict=True))
+    lower = _without_collisions(np.asarray(least), norm.upper * other_norm.upper, config.width)
+    return Estimate(float(value), float(min(lower, value)), float(upper), config.confidence)
+
+
+def self_join(table: Reading, norm: Estimate, config: SketchConfig) -> Estimate:
+    """An inner product with oneself; every arrival also meets itself, so it is never below their number."""
+    join = inner_product(table, table, norm, norm, config)
+    return join._replace(lower=max(join.lower, min(norm.lower, join.value)))
+
+
+def _without_collisions(least: NDArray[np.float64], norm: float, width: int) -> NDArray[np.float64]:
+    """Solve f >= least - (e/width) (norm - f) for f: collisions come from arrivals other than f's own."""
+    share = e / width
+    if share >= 1:
+        return np.zeros_like(least)
+    return np.maximum((least - share * norm) / (1 - share), 0.0)
+
+
+def add(one: Reading, other: Reading) -> Reading:
+    """Add the two parts in which the arrivals of cells are kept."""
+    return Reading(one.value + other.value, one.lower + other.lower, one.upper + other.upper)
+
+
+def difference(since: Reading, until: Reading) -> Reading:
+    """An interval as the difference of two ranges that both end now; both ranges' errors count."""
+    lower = np.maximum(since.lower - until.upper, 0.0)
+    upper = np.maximum(since.upper - until.lower, lower)
+    return Reading(np.clip(since.value - until.value, lower, upper), lower, upper)
+
+
+def widen(reading: Reading, epsilon: float, levels: int) -> Reading:
+    """Bounds of the true counts, when `levels` of merging each displaced them by a factor 1 -+ epsilon at most."""
+    if levels == 0:
+        return reading
+    return Reading(reading.value, reading.lower / (1 + epsilon) ** levels, reading.upper / (1 - epsilon) ** levels)
+
+
+def agree(certain: Estimates, probable: Estimates) -> Estimates:
+    """Bounds that always hold, narrowed by probable ones. Where the two contradict each other, the certain one wins."""
+    lower = np.where(probable.lower > certain.upper, certain.lower, np.maximum(certain.lower, probable.lower))
+    upper = np.where(probable.upper < certain.lower, certain.upper, np.minimum(certain.upper, probable.upper))
+    return Estimates(np.clip(probable.value, lower, upper), lower, upper, probable.confidence)
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest `count` arrivals: all after the tick `after`, and some of those on it.
+
+    Arrivals on one tick have no order, so any choice of them may be meant. `inner` is how many came after that tick,
+    `outer` how many came from it on. Both may be estimates; then so is the tick.
+    """
+
+    count: int
+    after: int
+    inner: Estimate
+    outer: Estimate
+
+    @property
+    def share(self) -> float:
+        """The part of the tick's arrivals that is meant."""
+        on_it = self.outer.value - self.inner.value
+        return min(max((self.count - self.inner.value) / on_it, 0.0), 1.0) if on_it > 0 else 1.0
+
+    @property
+    def inner_is_nearer(self) -> bool:
+        """Whether the range after the tick holds nearly as many arrivals as are meant, rather than that from it on."""
+        return self.count - self.inner.value < self.outer.value - self.count
+
+    def missing(self, held: Estimate) -> float:
+        """How many of the arrivals that are meant may be missing from a range that holds `held`."""
+        return max(self.count - held.lower, 0.0)
+
+    def values(self, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Counts after the tick and from it on, as counts of what is meant: the tick is shared out."""
+        return inner + self.share * np.maximum(outer - inner, 0.0)
+
+    def combine(self, inner: Estimates, outer: Estimates, lower_sure: bool, upper_sure: bool) -> Estimates:
+        """How often something is among those that are meant, if `inner` and `outer` say how often it is in the ranges.
+
+        Each range bounds the answer: it differs from what is meant by what it lacks or holds beyond. Bounds that always
+        hold are intersected. Bounds that hold with some probability are taken from the nearer range alone, so that the
+        probability of failing is not paid twice.
+        """
+        found = [self._from(inner, self.inner), self._from(outer, self.outer)]
+        nearer = found[0 if self.inner_is_nearer else 1]
+        lower = np.maximum(found[0].lower, found[1].lower) if lower_sure else nearer.lower
+        upper = np.minimum(found[0].upper, found[1].upper) if upper_sure else nearer.upper
+        upper = np.minimum(upper, self.count)
+        lower = np.minimum(lower, upper)
+        return Estimates(np.clip(self.values(inner.value, outer.value), lower, upper), lower, upper, nearer.confidence)
+
+    def _from(self, found: Estimates, held: Estimate) -> Estimates:
+        surplus = max(held.upper - self.count, 0.0)
+        confidence = max(found.confidence + held.confidence - 1, 0.0)
+        return Estimates(
+            found.value, np.maximum(found.lower - surplus, 0.0), found.upper + self.missing(held), confidence
+        )

@@ -1,0 +1,67 @@
+"""Every claim can fail: on a table that contradicts it, the verdict says so and gives a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from ecmsketch.experiments.report.claims import CLAIMS, check_claims
+from ecmsketch.experiments.results import StoredResult, read_results
+
+MISSING = {"heaviest"}
+"""Claims about an epsilon that small runs leave out."""
+
+
+def when(change, **case):
+    """A function that changes the rows of one case and leaves all others as they are."""
+    return lambda row: row | change if all(row[name] == value for name, value in case.items()) else row
+
+
+CONTRADICTIONS = {
+    "below epsilon": when({"max_error": 0.9}, query="point"),
+    "rw memory": when({"memory_bytes": 1}, counter="rw"),
+    "dw memory": when({"memory_bytes": 1}, counter="dw"),
+    "megabytes": when({"memory_bytes": 10**6}, counter="eh"),
+    "eh fastest": when({"updates_per_s": 1.0}, counter="eh", how="batches"),
+    "ten times": when({"times_the_paper": 9.9}, counter="dw"),
+    "small loss": when({"avg_error": 0.9}, counter="eh", how="binary tree"),
+    "rw lossless": when({"avg_error": 1e-9}, counter="rw", how="binary tree"),
+    "rw network": when({"network_bytes": 1}, counter="rw"),
+    "n-way": when({"promised": 9.0}, how="n-way"),
+    "eh grows little": when({"avg_error": 0.9}, counter="eh", sites=8),
+    "rw grows not": when({"avg_error": 0.9}, counter="rw", sites=8),
+    "rw network by size": when({"network_bytes": 1}, counter="rw", sites=2),
+    "underestimates": when({"worst_underestimate": 0.9}),
+    "heaviest": lambda row: row | {"epsilon": 0.001, "heaviest_max_relative": 0.02},
+    "interpolation": when({"avg_relative": 0.9}, estimator="interpolate"),
+    "levels": when({"max_relative": 9.0}, levels=2),
+    "no crossing missed": when({"missed": 1}, method="safe zone, lazy balancing"),
+    "fewer bytes": when({"bytes": 10**9}, method="safe zone, lazy balancing"),
+    "lazy union": when({"avg_error": 0.9}, how="lazy union"),
+}
+
+
+def verdict_of(results, name):
+    (verdict,) = [verdict for verdict in check_claims(results) if verdict.claim.name == name]
+    return verdict
+
+
+def test_every_claim_is_checked(out):
+    checked = {verdict.claim.name for verdict in check_claims(read_results(out))}
+    assert checked == {claim.name for claim in CLAIMS} - MISSING == set(CONTRADICTIONS) - MISSING
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_table_that_contradicts_a_claim_is_found_out_and_explained(out, name):
+    (experiment,) = [claim.experiment for claim in CLAIMS if claim.name == name]
+    (result,) = [result for result in read_results(out) if result.experiment == experiment]
+    contradicted = StoredResult(result.manifest, [CONTRADICTIONS[name](row) for row in result.rows])
+    verdict = verdict_of([contradicted], name)
+    assert verdict.word == "does not hold"
+    assert verdict.finding.why
+    if name not in MISSING:
+        assert verdict.finding.observed != verdict_of([result], name).finding.observed
+
+
+def test_claims_that_need_no_luck_hold_on_any_stream(out):
+    held = {verdict.claim.name for verdict in check_claims(read_results(out)) if verdict.finding.holds}
+    assert held >= {"underestimates", "levels", "no crossing missed", "n-way", "megabytes"}
