@@ -44,6 +44,39 @@ def authors_split(epsilon: float) -> EpsilonSplit:
     return EpsilonSplit(epsilon, epsilon / (1 + epsilon))
 
 
+def resolution_split(epsilon: float, resolution: float) -> EpsilonSplit:
+    """Two promises for cells: an error of at most `resolution` of an item's own count f, and `epsilon` of the rest.
+
+    A row reads f and the collisions c <= epsilon_cm (N - f), together off by epsilon_sw of both. So the error lies
+    between -epsilon_sw f and epsilon_sw f + (1 + epsilon_sw) epsilon_cm (N - f).
+    """
+    return EpsilonSplit(resolution, epsilon / (1 + resolution))
+
+
+def slices_split(epsilon: float, resolution: float | None, optimize_for: str) -> EpsilonSplit:
+    """The split for slices; epsilon_sw is how much of a range its start may be off, after all merging.
+
+    With a resolution it is that, and epsilon is left to collisions. Without one both get half of epsilon. They add up
+    for a count, since collisions are those of whole slices: epsilon_sw + epsilon_cm = epsilon. For an inner product
+    both factors are off, (1 + epsilon_sw)^2 (1 + epsilon_cm) - 1 = epsilon, of which the start takes
+    (1 + epsilon_sw)^2 - 1 = epsilon/2.
+    """
+    if resolution is not None:
+        return EpsilonSplit(resolution, epsilon)
+    if optimize_for == "point":
+        return EpsilonSplit(epsilon / 2, epsilon / 2)
+    return EpsilonSplit(sqrt(1 + epsilon / 2) - 1, epsilon / 2 / (1 + epsilon / 2))
+
+
+def slices_site_epsilon(target: float, depth: int) -> float:
+    """The epsilon that each site's slices must keep so that `depth` levels of merging end at `target`.
+
+    A level joins slices anew, each within epsilon of what is newer: it adds epsilon, and nothing compounds, since
+    arrivals keep their slice's bounds.
+    """
+    return target / (depth + 1)
+
+
 def site_epsilon(target: float, depth: int, formula: str) -> float:
     """The epsilon that each site's counters must keep so that `depth` levels of merging end at `target`.
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ecmsketch.config import budget, memory
+from ecmsketch.config import budget, memory, slicing
+from ecmsketch.config.describe import describe_config
 from ecmsketch.config.setting_checks import checked_fraction, checked_integer, checked_number
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.inputs.row_hashes import RowHashes, row_hashes
@@ -22,12 +23,12 @@ MIN_DELTA = 1e-12
 MAX_WINDOW = 2**59
 MAX_CELLS = 2**25
 MAX_EMPTY_BYTES = 2**28
-"""Most bytes that counters without arrivals may take."""
+"""Most bytes that counters without arrivals may take, and that slices may take before the first is made."""
 COMPACT_WINDOW = 2**31
 """Longest window whose ticks are kept as 32-bit offsets; the offsets move on when they reach 2**32."""
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
-    "counter": ("eh", "dw", "rw"),
+    "counter": ("eh", "dw", "rw", "slices"),
     "model": ("time", "count"),
     "optimize_for": ("point", "inner"),
     "merge_formula": ("corrected", "paper"),
@@ -37,7 +38,6 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
 }
 MIN_SAMPLES = 16
 """Least samples of a randomized wave: with fewer, errors are far from normal."""
-_SPLITS = ("point", "inner")
 CHANGEABLE = ("estimator", "late", "lateness")
 """Fields that say how a sketch is fed and read, not what it holds. They may change in a filled sketch, and sketches
 that differ in them still merge.
@@ -51,7 +51,11 @@ class SketchConfig:
 
     window         ticks (or arrivals, with model="count") that stay answerable; a timedelta if `unit` is set
     counter        "eh", exponential histograms; "dw", deterministic waves: constant worst-case update;
-                   "rw", randomized waves: merged without loss, at many times the memory
+                   "rw", randomized waves: merged without loss, at many times the memory;
+                   "slices", a table for each slice of time instead of a counter in each cell: much smaller
+    resolution     how sharply the start of a range is honoured. Cells: an item's count is off by at most `resolution`
+                   of itself and `epsilon` of the rest. Slices: the start of a range is off by at most `resolution` of
+                   what came since, and collisions add at most `epsilon`. Default: both share `epsilon`
     model          "time": a tick is a moment; "count": a tick is the number of an arrival
     optimize_for   "point" or "inner": which query the error budget is cut for
     merge_depth    levels of merging after which epsilon must still hold; merge_formula "corrected" or "paper"
@@ -83,6 +87,7 @@ class SketchConfig:
     late: str = "raise"
     lateness: int | None = None
     estimator: str = "interpolate"
+    resolution: float | None = None
 
     def __post_init__(self) -> None:
         for name in CHOICES:
@@ -101,14 +106,28 @@ class SketchConfig:
         self._set("seed", checked_integer("seed", self.seed, 0, 2**64 - 1))
         if not isinstance(self.heavy_hitters, bool | np.bool_):
             raise ConfigError(f"heavy_hitters: expected True or False, got {self.heavy_hitters!r}")
+        if self.resolution is not None:
+            self._set("resolution", checked_fraction("resolution", self.resolution, MIN_EPSILON))
         if self.counter == "rw" and self.optimize_for != "point":
             raise ConfigError("optimize_for: expected 'point' with counter='rw', which has no guarantee for 'inner'")
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """Refuse a promise that takes more memory than any sketch should."""
         if self.cells > MAX_CELLS:
             raise ConfigError(
                 f"epsilon: {self.epsilon:g} with delta={self.delta:g} needs {self.cells:,} counters, "
                 f"at most {MAX_CELLS:,} are allowed; choose a larger epsilon"
             )
-        if self.counter != "eh" and self._empty_nbytes > MAX_EMPTY_BYTES:
+        if self.counter == "slices":
+            nbytes = slicing.unsliced_nbytes(self.cells, self.recent)
+            if nbytes > MAX_EMPTY_BYTES:
+                raise ConfigError(
+                    f"resolution: {self.resolution!r} with epsilon={self.epsilon:g} keeps the newest {self.recent:,} "
+                    f"events as they are, which takes {nbytes:,} bytes, at most {MAX_EMPTY_BYTES:,} are allowed; "
+                    "choose a larger resolution, or a larger epsilon"
+                )
+        elif self.counter != "eh" and self._empty_nbytes > MAX_EMPTY_BYTES:
             raise ConfigError(
                 f"counter: {self.counter!r} with epsilon={self.epsilon:g} takes {self._empty_nbytes:,} bytes "
                 f"even empty, at most {MAX_EMPTY_BYTES:,} are allowed; choose a larger epsilon, or counter='eh'"
@@ -123,6 +142,8 @@ class SketchConfig:
     @property
     def first_nbytes(self) -> int:
         """Memory that counting a first arrival takes, at the peak: what a few bytes with this config can cause."""
+        if self.counter == "slices":
+            return slicing.FIRST_NBYTES
         if self.counter == "eh":
             return self.cells * memory.HISTOGRAM_NBYTES
         if self.counter == "dw":
@@ -131,6 +152,11 @@ class SketchConfig:
 
     @cached_property
     def _split(self) -> budget.EpsilonSplit:
+        """What all levels of merging may use up, and the hash table."""
+        if self.counter == "slices":
+            return budget.slices_split(self.epsilon, self.resolution, self.optimize_for)
+        if self.resolution is not None:
+            return budget.resolution_split(self.epsilon, self.resolution)
         if self.counter == "rw":
             return budget.randomized_split(self.epsilon)
         split = budget.point_split if self.optimize_for == "point" else budget.inner_split
@@ -138,9 +164,26 @@ class SketchConfig:
 
     @cached_property
     def epsilon_sw(self) -> float:
-        """Relative error of one window counter, before any merging."""
+        """Relative error of one window counter, before any merging; `epsilon_t` with slices."""
+        if self.counter == "slices":
+            return budget.slices_site_epsilon(self._split.epsilon_sw, self.merge_depth)
         depth = 0 if self.counter == "rw" else self.merge_depth  # randomized waves merge without loss
         return budget.site_epsilon(self._split.epsilon_sw, depth, self.merge_formula)
+
+    @property
+    def epsilon_t(self) -> float:
+        """(slices) How much of a range its start may be off, as a share of what came since, before any merging."""
+        return self.epsilon_sw
+
+    @cached_property
+    def block(self) -> int:
+        """(slices) Events that become a slice at a time."""
+        return slicing.block_of(self.cells)
+
+    @cached_property
+    def recent(self) -> int:
+        """(slices) The newest events that are kept as they are, and are in no slice."""
+        return slicing.recent_of(self.block, self.epsilon_t)
 
     @property
     def epsilon_cm(self) -> float:
@@ -211,33 +254,13 @@ class SketchConfig:
 
     def expected_nbytes(self, arrivals: int) -> int:
         """Memory once `arrivals` events are inside the window, spread evenly over a row."""
+        if self.counter == "slices":
+            return slicing.expected_nbytes(arrivals, self.cells, self.block, self.recent, self.epsilon_t)
         return self.cells * (_TICKS_KEPT[self.counter](self, arrivals / self.width) * self.tick_bytes + 32)
 
     def describe(self, arrivals: int = 1_000_000) -> str:
-        """What this config derives, and what other counters and other splits of the same epsilon would cost."""
-        unit = "" if self.unit is None else f" {self.unit}"
-        lines = [
-            f"epsilon {self.epsilon:g}, delta {self.delta:g}, window {self.window:,}{unit}",
-            f"{self.depth} rows of {self.width:,} {self.counter} counters, "
-            f"epsilon_sw {self.epsilon_sw:.6f}, epsilon_cm {self.epsilon_cm:.6f}",
-            f"memory with {arrivals:,} arrivals in the window:",
-        ]
-        costs = []
-        for counter in CHOICES["counter"]:
-            try:
-                other = self.replace(counter=counter, optimize_for="point" if counter == "rw" else self.optimize_for)
-                costs.append((f"counter {counter!r}", other.width, f"{other.expected_nbytes(arrivals):>14,} bytes"))
-            except ConfigError:
-                costs.append((f"counter {counter!r}", self.width, "too large for this epsilon"))
-        for name in _SPLITS:
-            other = self.replace(counter="eh", optimize_for=name)
-            costs.append((f"'eh', split for {name}", other.width, f"{other.expected_nbytes(arrivals):>14,} bytes"))
-        split = budget.authors_split(self.epsilon)
-        width = budget.table_width(split.epsilon_cm)
-        size = width * self.depth * (memory.histogram_ticks(split.epsilon_sw, arrivals / width) * self.tick_bytes + 32)
-        costs.append(("'eh', authors' split (2 epsilon)", width, f"{size:>14,} bytes"))
-        lines += [f"  {name:<33} width {width:>7,}  {cost}" for name, width, cost in costs]
-        return "\n".join(lines)
+        """What this config promises and derives, and what other counters and splits of epsilon would cost."""
+        return describe_config(self, arrivals)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

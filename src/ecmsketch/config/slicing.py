@@ -1,0 +1,51 @@
+"""How a stream is cut into slices (counter="slices"), and how much memory they take.
+
+The newest events are kept as they are. Whenever there are `block` more of them than `recent`, the oldest `block` become
+a slice: a small table of counts. Older slices are joined, as long as one holds at most 2 epsilon_t of what is newer.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log, log1p
+
+FIRST_NBYTES = 1024
+"""Memory that a first arrival takes: an event, and the arrays it is in."""
+_LEAST_BLOCK, _MOST_BLOCK = 32, 65_535
+_CELLS_PER_EVENT = 8
+"""A table has this many cells for each event of the first slices: with fewer events, the events are smaller."""
+_EVENT_NBYTES = 16
+_EVENT_NBYTES_AT_MOST = 24
+_CELL_NBYTES, _CELL_NBYTES_AT_MOST = 1.15, 8
+_SLICE_NBYTES = 100
+"""Memory of a slice besides its table."""
+_FULLNESS = 0.75
+"""How much a slice holds on average, as a share of the most it may hold."""
+
+
+def block_of(cells: int) -> int:
+    """How many events become a slice at a time, for tables of that many cells."""
+    return min(max(ceil(cells / _CELLS_PER_EVENT), _LEAST_BLOCK), _MOST_BLOCK)
+
+
+def recent_of(block: int, epsilon_t: float) -> int:
+    """The newest events that are kept as they are: so many that a block is at most 2 epsilon_t of them."""
+    return ceil(block / (2 * epsilon_t))
+
+
+def unsliced_nbytes(cells: int, recent: int) -> int:
+    """The most memory that the newest events and one table take."""
+    return recent * _EVENT_NBYTES_AT_MOST + cells * _CELL_NBYTES_AT_MOST
+
+
+def expected_slices(arrivals: float, block: int, recent: int, epsilon_t: float) -> float:
+    """The slices that some arrivals need: each older one makes all that it and newer ones hold grow by its share."""
+    if arrivals <= recent:
+        return 0.0
+    return min(log(arrivals / recent) / log1p(_FULLNESS * 2 * epsilon_t), (arrivals - recent) / block)
+
+
+def expected_nbytes(arrivals: float, cells: int, block: int, recent: int, epsilon_t: float) -> int:
+    """Memory with that many arrivals inside the window: events, and tables of mostly one byte a cell."""
+    events = min(arrivals, recent + block / 2) * _EVENT_NBYTES
+    slices = expected_slices(arrivals, block, recent, epsilon_t)
+    return ceil(events + slices * (cells * _CELL_NBYTES + _SLICE_NBYTES))
