@@ -1,26 +1,21 @@
 from __future__ import annotations
 
 import contextlib
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import EcmError, FormatError
+from ecmsketch.sketch.header_bytes import decode_header
 from golden.make import EXAMPLES, path_of
+from hand_written import config_bytes, sealed, sketch_bytes, state_bytes, varint
 
 GOLDEN = Path(__file__).parent / "golden"
 FUZZ_SEEDS = sorted(EXAMPLES)
-
-
-def sealed(body: bytes) -> bytes:
-    """A body with a checksum that fits, as an adversary would make it."""
-    return body + struct.pack("<Q", xxhash.xxh64_intdigest(body, 0))
 
 
 class TestGoldenFiles:
@@ -77,32 +72,37 @@ class TestRefusals:
             with pytest.raises(FormatError):
                 ecm.EcmSketch.deserialize(data[:length])
 
-    @pytest.mark.parametrize("field", range(8, 112))
+    @pytest.mark.parametrize("field", range(6, 60))
     def test_absurd_fields_with_a_good_checksum_never_get_far(self, field):
         """Headers that promise billions of counters, buckets or arrivals are refused before anything is allocated."""
-        for pattern in (b"\xff" * 8, b"\x7f" * 8, b"\x00" * 8, b"\x01" + b"\x00" * 7):
+        for pattern in (b"\xff" * 8, b"\x7f" * 8, b"\x00" * 8, b"\x01" + b"\x00" * 7, b"\xff" * 7 + b"\x01", b"\x80"):
             body = bytearray(self.good[:-8])
-            body[field : field + 8] = pattern
+            body[field : field + len(pattern)] = pattern
             survive(sealed(bytes(body)))
 
 
-def header(epsilon=0.9, delta=0.5, flags=0, levels=0, now=0, origin=0, counted=0, dropped=0, counters=b""):
+def header(epsilon=0.9, delta=0.5, content=b"", **state):
     """A sketch as an adversary would write it by hand."""
-    return sealed(
-        struct.pack("<4sBBH", b"ECMS", 1, 0, 0)
-        + struct.pack("<ddqQqqdHBBBBBBBBBB", epsilon, delta, 50, 0, -1, 0, 0.0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0)
-        + struct.pack("<BHQqqqQQIQQ", flags, levels, 0, now, origin, -(2**61), counted, dropped, 0, len(counters), 0)
-        + counters
-    )
+    return sketch_bytes(config_bytes(epsilon, delta, late="side"), state_bytes(**state), content)
+
+
+CELLS = b"\0" + bytes([2, 2, 1, 1]) * 8
+ARRIVALS = {"flags": 7, "now": 1000, "origin": 990, "sizes": (33, 0), "content": CELLS}
+FAR = 2**62
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"epsilon": 1e-17}, {"delta": 1e-309}, {"flags": 3, "now": 100, "origin": 50}, {"flags": 2}, {"now": 5},
-        {"flags": 1, "now": 5, "origin": 5}, {"flags": 1, "dropped": 2**64 - 1}, {"flags": 1, "counted": 2**64 - 1},
-        {"flags": 1, "levels": 65}, {"flags": 4, "now": 1000, "counters": b"\0" + bytes([3, 2, 1, 1]) * 14},
-        {"epsilon": 1e-6, "flags": 7, "now": 1, "origin": 1}, {"flags": 16},
+        {"epsilon": 1e-17}, {"delta": 1e-309}, {"flags": 3, "now": 100, "origin": 50}, {"flags": 2}, {"flags": 128},
+        {"flags": 1, "now": FAR + 1}, {"flags": 1, "now": -(2**61) - 1}, {"flags": 64, "levels": 0},
+        {"flags": 33, "late": (0, 0, 0, 0)}, {"flags": 33, "late": (0, 0, FAR + 1, 0)},
+        {"flags": 33, "late": (0, FAR + 1, 0, 0)}, {"flags": 33, "late": (0, 0, 0, 2**60)},
+        {"flags": 33, "late": (2**61 + 1, 1, 0, 0)}, {"flags": 33, "late": (2**63, 1, 0, 0)},
+        {"flags": 65, "levels": 65}, {"flags": 4, "now": 1000, "sizes": (33, 0), "content": CELLS},
+        {"epsilon": 1e-6, "flags": 7, "now": 1, "origin": 1}, {"flags": 16}, {**ARRIVALS, "origin": -(2**61) - 1},
+        {**ARRIVALS, "sizes": (32, 0)}, {**ARRIVALS, "sizes": (34, 0)}, {**ARRIVALS, "kinds": 1}, {"kinds": 1},
+        {"flags": 15, "now": 1000, "origin": 990, "sizes": (33, 0), "content": CELLS}, {"content": b"\0"},
     ],
 )  # fmt: skip
 def test_impossible_states_are_refused(fields):
@@ -111,7 +111,69 @@ def test_impossible_states_are_refused(fields):
 
 
 def test_the_hand_written_header_is_right():
-    assert ecm.EcmSketch.deserialize(header(flags=1, now=100, dropped=3)).late_dropped == 3
+    assert ecm.EcmSketch.deserialize(header(flags=33, now=100, late=(0, 0, 3, 0))).late_dropped == 3
+    sketch = ecm.EcmSketch.deserialize(header(**ARRIVALS))
+    assert (sketch.now, sketch.first_tick, sketch.total().value) == (1000, 990, 16.0)
+    for now in (FAR, -(2**61)):
+        assert ecm.EcmSketch.deserialize(header(flags=65, now=now, levels=64)).now == now
+
+
+WRITTEN = {"seed": 2**64 - 1, "merge_depth": 64, "lateness": 0, "resolution": 1e-6, "max_arrivals": 1,
+           "wave_constant": 1.0, "wave_instances": 99}  # fmt: skip
+
+
+@pytest.mark.parametrize("count", range(len(WRITTEN) + 1))
+def test_the_hand_written_config_is_right(count):
+    given = dict(list(WRITTEN.items())[:count])
+    data = sketch_bytes(config_bytes(**given, choices=7 << 9, late="drop"), state_bytes())
+    config = ecm.EcmSketch.deserialize(data).config
+    assert config == ecm.SketchConfig(epsilon=0.9, delta=0.5, window=50, unit="D", late="drop", **given)
+    assert ecm.EcmSketch(config).serialize() == data
+
+
+GOOD = config_bytes()
+EMPTY = state_bytes()
+
+
+OTHER_CONFIGS = [
+    {"seed": 0}, {"merge_depth": 0}, {"wave_instances": 1}, {"max_arrivals": 0}, {"wave_constant": 0.0},
+    {"lateness": 51}, {"resolution": 0.0}, {"resolution": 1.0}, {"resolution": float("nan")}, {"wave_instances": 100},
+    {"merge_depth": 65}, {"seed": 2**64}, {"window": 0}, {"window": 2**59 + 1}, {"more": 128}, {"choices": 4},
+    {"choices": 7}, {"choices": 3 << 7}, {"choices": 1 << 12}, {"choices": 1 << 15}, {"more": 1}, {"domain": (8, 2)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *(config_bytes(**fields) for fields in OTHER_CONFIGS),
+        GOOD + b"\0", GOOD[:-1], GOOD[:18], b"", GOOD[:-1] + varint(50, 1), GOOD[:-1] + varint(50, 12),
+        config_bytes(counter="rw"),
+    ],
+)  # fmt: skip
+def test_other_encodings_of_a_config_are_refused(config):
+    assert ecm.EcmSketch.deserialize(sketch_bytes(GOOD, EMPTY)).is_empty
+    with pytest.raises(FormatError):
+        ecm.EcmSketch.deserialize(sketch_bytes(config, EMPTY))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        EMPTY + b"\0", b"", EMPTY[:-1], b"\1" + varint(7, 1) + b"\0", b"\1" + b"\xff" * 9 + b"\x02\0",
+        b"\0" + varint(0, 1), state_bytes(key=7),
+    ],
+)  # fmt: skip
+def test_other_encodings_of_a_state_are_refused(state):
+    with pytest.raises(FormatError):
+        ecm.EcmSketch.deserialize(sketch_bytes(GOOD, state))
+
+
+@pytest.mark.parametrize("domain", [(0, 4), (65, 4), (8, 0), (8, 9), (8, 255), (8,), (8, 4, 0), ()])
+def test_domains_that_are_none_are_refused(domain):
+    assert ecm.PrefixSketch.deserialize(sketch_bytes(config_bytes(domain=(8, 4)), EMPTY, kind=1)).config.radix == 16
+    with pytest.raises(FormatError):
+        ecm.PrefixSketch.deserialize(sketch_bytes(config_bytes(domain=domain), EMPTY, kind=1))
 
 
 def survive(data: bytes) -> bool:
@@ -190,7 +252,7 @@ def test_very_many_mutated_blobs_are_survived(seed):
 def test_random_bytes_are_not_a_sketch(data):
     with pytest.raises(FormatError):
         ecm.EcmSketch.deserialize(data)
-    survive(sealed(b"ECMS\x01\x00\x00\x00" + data))
+    survive(sealed(b"ECMS\x01\x00\x14" + data))
 
 
 def test_memoryviews_and_bytearrays_are_read_too():
@@ -207,5 +269,26 @@ def test_bytes_per_bucket_with_one_second_ticks():
 
 def test_an_empty_sketch_is_a_few_bytes_however_wide():
     wide = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.0001, delta=0.001, window=1000))
-    assert len(wide.serialize()) < 200
+    assert len(wide.serialize()) <= 40
     assert ecm.EcmSketch.deserialize(wide.serialize()).is_empty
+
+
+def header_size(sketch) -> int:
+    """The bytes of a sketch without its item kinds and what it counted."""
+    data = sketch.serialize()
+    _, header, begin = decode_header(data[:-8])
+    assert begin + header.kinds_size + header.counters_size + header.settled_size <= len(data) - 8
+    return begin + 8
+
+
+def test_what_is_around_the_counters_is_small():
+    config = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=86_400)
+    assert header_size(ecm.EcmSketch(config)) <= 60
+    for unit, second in (("s", 1), ("ms", 10**3), ("us", 10**6)):
+        more = {"late": "side", "lateness": 600 * second, "merge_depth": 2, "resolution": 0.05, "seed": 3}
+        sketch = ecm.EcmSketch(config.replace(unit=unit, window=86_400 * second, **more))
+        sketch.update_many(np.arange(1000), (1_700_000_000 + 60 * np.arange(1000)) * second)
+        sketch.update_many(np.arange(20), sketch.now - (1 + 20 * np.arange(20)) * second)
+        sketch.advance(sketch.now + 300 * second)
+        assert sketch.late_counted == 20
+        assert header_size(sketch) <= 90

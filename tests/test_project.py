@@ -17,7 +17,9 @@ import pytest
 
 import ecmsketch as ecm
 from ecmsketch.cli.app import app
-from ecmsketch.sketch import codec
+from ecmsketch.config.sketch_config import CHOICES
+from ecmsketch.sketch.config_bytes import CHOICE_BITS, CONFIG
+from ecmsketch.sketch.header_bytes import ENVELOPE
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,19 +73,26 @@ def test_the_check_of_imports_can_fail():
 
 def test_the_format_document_has_the_codecs_offsets():
     text = (ROOT / "docs" / "format.md").read_text()
-    config, state = codec._ENVELOPE.size, codec._ENVELOPE.size + codec.CONFIG.size
-    assert f"| {config} | {codec.CONFIG.size} | config |" in text
-    assert f"| {state} | {codec._STATE.size} | state |" in text
-    assert f"| {codec._HEADER_SIZE} | K | item kinds |" in text
-    assert f"| {codec._HEADER_SIZE} + K | | counters" in text
-    kinds = {"f64": "d", "i64": "q", "u64": "Q", "u32": "I", "u16": "H", "u8": "B"}
-    documented = re.findall(r"^\| (\d+) \| (f64|i64|u64|u32|u16|u8) \|", text, re.M)
-    layout, offset = [], config
-    for packed in (codec.CONFIG, codec._STATE):
-        for letter in packed.format.lstrip("<"):
-            layout.append((str(offset), letter))
-            offset += {"d": 8, "q": 8, "Q": 8, "I": 4, "H": 2, "B": 1}[letter]
-    assert [(at, kinds[kind]) for at, kind in documented] == layout
+    begin = ENVELOPE.size
+    assert f"| {begin} | C | config |" in text
+    assert f"| {begin} + C + S + K | | counters" in text
+    documented = re.findall(r"^\| (\d+) \| (f64|u16|u8|varint) \|", text, re.M)
+    layout, offset = [], begin
+    for letter in CONFIG.format.lstrip("<"):
+        layout.append((str(offset), {"d": "f64", "H": "u16", "B": "u8"}[letter]))
+        offset += {"d": 8, "H": 2, "B": 1}[letter]
+    assert documented == [*layout, (str(offset), "varint")]
+
+
+def test_the_format_document_has_every_choice_at_its_bits():
+    text = (ROOT / "docs" / "format.md").read_text()
+    first = 0
+    for name, bits in CHOICE_BITS.items():
+        place = str(first) if bits == 1 else f"{first} to {first + bits - 1}"
+        (numbers,) = re.findall(rf"^\| {place} \| {name}: (.*) \|$", text, re.M)
+        assert [int(number) for number in re.findall(r"\b(\d) ", numbers)] == list(range(len(CHOICES[name])))
+        assert len(CHOICES[name]) <= 1 << bits
+        first += bits
 
 
 def test_compiling_for_the_first_time_says_so(tmp_path):

@@ -79,7 +79,8 @@ class PrefixConfig(SketchConfig):
         """Counters in all levels."""
         return sum(level.cells for level in self.levels)
 
-    def row_hashes(self) -> RowHashes:
+    @cached_property
+    def _row_hashes(self) -> RowHashes:
         """Rows of all levels, one after the other; each level hashes with a seed of its own."""
         return stack_rows(
             [

@@ -222,6 +222,10 @@ class SketchConfig:
 
     def row_hashes(self) -> RowHashes:
         """The hashes that give items their cells."""
+        return self._row_hashes
+
+    @cached_property
+    def _row_hashes(self) -> RowHashes:
         return row_hashes(self.seed, self.depth, self.width)
 
     @cached_property

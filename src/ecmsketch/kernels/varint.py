@@ -12,6 +12,9 @@ from ecmsketch.kernels.decorator import kernel
 
 MAX_BYTES = 9
 """Nine bytes hold 63 bits; a longer number is an error."""
+MAX_SCALAR_BYTES = 10
+"""Single numbers may have 64 bits."""
+_ONE_BYTE = [bytes((number,)) for number in range(128)]
 
 
 @kernel
@@ -66,3 +69,28 @@ def get_varints(data: Any, at: Any, count: Any) -> Any:
         if at < int64(0):
             return numbers, int64(-1)
     return numbers, at
+
+
+def put_scalar(number: int) -> bytes:
+    """Write one non-negative number, without numba: for headers of a few numbers, of up to 64 bits each."""
+    if number < 128:
+        return _ONE_BYTE[number]
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def get_scalar(data: bytes, at: int) -> tuple[int, int]:
+    """Read what `put_scalar` wrote: (number, position after it). A position of -1 means truncated or not minimal."""
+    number = shift = 0
+    for place in range(at, min(at + MAX_SCALAR_BYTES, len(data))):
+        byte = data[place]
+        number |= (byte & 127) << shift
+        if byte < 128:
+            good = (byte or not shift) and number < 2**64
+            return (number, place + 1) if good else (0, -1)
+        shift += 7
+    return 0, -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,35 +11,43 @@ from xxhash import xxh64_intdigest
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.config.memory import HISTOGRAM_NBYTES
-from ecmsketch.counters import MAX_ARRIVALS, Counters, counter_class
+from ecmsketch.counters import MAX_ARRIVALS, counter_class
 from ecmsketch.counters.arrivals import Batch
-from ecmsketch.errors import ConfigError, FormatError
+from ecmsketch.errors import FormatError
 from ecmsketch.heavy.candidates import FrequentItems
 from ecmsketch.heavy.names import decode_names, encode_names, forget_names
 from ecmsketch.inputs.integers import is_integer
 from ecmsketch.inputs.kinds import decode_kinds, encode_kinds
-from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK
-from ecmsketch.sketch.config_bytes import CONFIG, decode_config, encode_config
+from ecmsketch.inputs.ticks import MIN_TICK
+from ecmsketch.sketch.header_bytes import (
+    ENVELOPE,
+    HAS_CLOCK,
+    HAS_COUNTERS,
+    HAS_ORIGIN,
+    HAS_SETTLED,
+    KIND_PREFIX,
+    KIND_SKETCH,
+    LEAST_SIZE,
+    MAGIC,
+    VERSION,
+    Header,
+    decode_header,
+    encode_header,
+)
 from ecmsketch.sketch.late import LateArrivals
-from ecmsketch.sketch.state import MAX_LEVELS, SketchState
+from ecmsketch.sketch.state import SketchState
 
-MAGIC = b"ECMS"
-VERSION = 1
-KIND_SKETCH = 0
-KIND_PREFIX = 1
+__all__ = ["KIND_PREFIX", "KIND_SKETCH", "MAX_NBYTES", "decode", "encode", "kind_in"]
+
 _KIND_NAMES = {KIND_SKETCH: "an EcmSketch", KIND_PREFIX: "a PrefixSketch"}
-
-_ENVELOPE = struct.Struct("<4sBBH")
-_STATE = struct.Struct("<BHQqqqQQIQQ")
 _CHECKSUM = struct.Struct("<Q")
 _FREQUENT = struct.Struct("<BQQQ")
 """(heavy_hitters=True) After everything else: which parts there are, and the bytes of each."""
 _CHECKSUM_SEED = 0
-_HEADER_SIZE = _ENVELOPE.size + CONFIG.size + _STATE.size
-_HAS_CLOCK, _HAS_ORIGIN, _HAS_COUNTERS, _HAS_SETTLED, _HAS_NAMES = 1, 2, 4, 8, 16
-_MAX_LATE = 2**62
+_LEAST_SIZE = LEAST_SIZE + _CHECKSUM.size
 _HELD_SIZE = 24
 """Bytes of one late arrival that is held: tick, item and weight."""
+_NONE_HELD = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
 
 MAX_NBYTES = 2**26
 """Memory that the counters of a sketch from unknown bytes may take, unless there are many bytes."""
@@ -49,28 +57,14 @@ _PER_BYTE = HISTOGRAM_NBYTES
 
 def encode(state: SketchState, kind: int) -> bytes:
     """A sketch as bytes. Equal sketches give equal bytes."""
-    now = state.now or 0
+    now, held = state.now or 0, state.late.held
     counters = b"" if state.counters is None else state.counters.encode(now)
     settled = b"" if state.late.settled is None else state.late.settled.encode(now)
-    flags = (
-        (_HAS_CLOCK if state.now is not None else 0)
-        | (_HAS_ORIGIN if state.origin is not None else 0)
-        | (_HAS_COUNTERS if state.counters is not None else 0)
-        | (_HAS_SETTLED if state.late.settled is not None else 0)
-        | (_HAS_NAMES if state.config.heavy_hitters else 0)
-    )
-    held = state.late.held
-    header = _STATE.pack(
-        flags, state.levels, state.key, now, state.origin or 0, state.late.frontier, state.late.counted,
-        state.late.dropped, len(held.ticks), len(counters), len(settled),
-    )  # fmt: skip
-    columns = (held.ticks, held.items, held.explicit_weights())
     kinds = encode_kinds(state.kinds)
+    columns = (held.ticks, held.items, held.explicit_weights()) if len(held.ticks) else ()
     body = b"".join(
         [
-            _ENVELOPE.pack(MAGIC, VERSION, kind, len(kinds)),
-            encode_config(state.config),
-            header,
+            encode_header(state, kind, kinds, counters, settled),
             kinds,
             counters,
             settled,
@@ -81,26 +75,6 @@ def encode(state: SketchState, kind: int) -> bytes:
     return body + _CHECKSUM.pack(xxh64_intdigest(body, _CHECKSUM_SEED))
 
 
-class _Header(NamedTuple):
-    """The numbers of a state, in the order of their bytes."""
-
-    flags: int
-    levels: int
-    key: int
-    now: int
-    origin: int
-    frontier: int
-    counted: int
-    dropped: int
-    held_count: int
-    counters_size: int
-    settled_size: int
-
-    def has(self, flag: int) -> bool:
-        """Whether a flag is set."""
-        return bool(self.flags & flag)
-
-
 def decode(data: Any, kind: int, max_nbytes: int | None = MAX_NBYTES) -> SketchState:
     """The sketch in some bytes, or a FormatError that says what is wrong with them.
 
@@ -108,55 +82,46 @@ def decode(data: Any, kind: int, max_nbytes: int | None = MAX_NBYTES) -> SketchS
     """
     body = _open_envelope(data, kind)
     most = _allowed(body, max_nbytes)
-    header = _Header(*_STATE.unpack_from(body, _ENVELOPE.size + CONFIG.size))
-    config = _open_config(body, kind, header.has(_HAS_NAMES), most)
-    kinds_size = _ENVELOPE.unpack_from(body)[3]
-    begin = _HEADER_SIZE + kinds_size
+    config, header, at = decode_header(body)
+    _check_memory(config, most)
+    begin = at + header.kinds_size
     frequent_begin = begin + header.counters_size + header.settled_size + _HELD_SIZE * header.held_count
-    if frequent_begin > len(body) or (frequent_begin < len(body) and not header.has(_HAS_NAMES)):
+    if frequent_begin > len(body) or (frequent_begin < len(body) and not config.heavy_hitters):
         raise FormatError(f"sketch: its parts add up to {frequent_begin} bytes, but there are {len(body)}")
-    _check_header(header)
-    if kinds_size and kind == KIND_PREFIX:
-        raise FormatError("item kinds: expected none in a PrefixSketch, which counts numbers only")
-    _check_parts(header, config)
     state = _decode_arrivals(np.frombuffer(body, np.uint8, frequent_begin - begin, begin), header, config, most)
-    state.kinds = decode_kinds(body[_HEADER_SIZE:begin])
+    state.kinds = decode_kinds(body[at:begin])
     _check_late(state)
     if config.heavy_hitters:
         _decode_frequent(body[frequent_begin:], state)
     return state
 
 
-def _open_config(body: bytes, kind: int, heavy_hitters: bool, most: int) -> SketchConfig:
-    """The config, if its counters take no more memory than is allowed."""
-    try:
-        config = decode_config(body[_ENVELOPE.size :], kind == KIND_PREFIX, heavy_hitters)
-    except ConfigError as error:
-        raise FormatError(f"config: {error}") from error
+def _check_memory(config: SketchConfig, most: int) -> None:
+    """Refuse counters that take more memory than is allowed."""
     if config.first_nbytes > most:
         raise FormatError(
             f"config: epsilon={config.epsilon:g} with counter={config.counter!r} takes {config.first_nbytes:,} bytes "
             f"at the first arrival, and {most:,} are allowed; give a larger max_nbytes if you trust these bytes"
         )
-    return config
 
 
-def _decode_arrivals(sections: NDArray[np.uint8], header: _Header, config: SketchConfig, most: int) -> SketchState:
+def _decode_arrivals(sections: NDArray[np.uint8], header: Header, config: SketchConfig, most: int) -> SketchState:
     """A state with its counters and late arrivals, from the bytes of these."""
     now = header.now
-    splits = [header.counters_size, header.counters_size + header.settled_size]
-    counters, settled, held = np.split(sections, splits)
+    settled_begin = header.counters_size
+    held_begin = settled_begin + header.settled_size
+    counters, settled, held = sections[:settled_begin], sections[settled_begin:held_begin], sections[held_begin:]
     return SketchState(
         config,
         header.key,
-        now if header.has(_HAS_CLOCK) else None,
-        header.origin if header.has(_HAS_ORIGIN) else None,
+        now if header.has(HAS_CLOCK) else None,
+        header.origin if header.has(HAS_ORIGIN) else None,
         header.levels,
-        _decode_counters(counters, header.has(_HAS_COUNTERS), config, now, most),
+        counter_class(config).decode(counters, config, now, most) if header.has(HAS_COUNTERS) else None,
         LateArrivals(
             0,
             _decode_held(held, header.held_count, now),
-            _decode_counters(settled, header.has(_HAS_SETTLED), config, now, most),
+            counter_class(config).decode(settled, config, now, most) if header.has(HAS_SETTLED) else None,
             None,
             header.frontier,
             header.counted,
@@ -217,11 +182,9 @@ def _open_envelope(data: Any, expected_kind: int) -> bytes:
         whole = bytes(memoryview(data))
     except TypeError as error:
         raise FormatError(f"sketch: expected bytes, got {type(data).__name__}") from error
-    if len(whole) < _HEADER_SIZE + _CHECKSUM.size:
-        raise FormatError(
-            f"sketch: expected at least {_HEADER_SIZE + _CHECKSUM.size} bytes, got {len(whole)}; the data is truncated"
-        )
-    magic, version, kind, _ = _ENVELOPE.unpack_from(whole)
+    if len(whole) < _LEAST_SIZE:
+        raise FormatError(f"sketch: expected at least {_LEAST_SIZE} bytes, got {len(whole)}; the data is truncated")
+    magic, version, kind, _ = ENVELOPE.unpack_from(whole)
     if magic != MAGIC:
         raise FormatError(f"sketch: expected the bytes to begin with {MAGIC!r}, got {magic!r}; this is not a sketch")
     if version != VERSION:
@@ -237,31 +200,6 @@ def _open_envelope(data: Any, expected_kind: int) -> bytes:
     return body
 
 
-def _check_header(header: _Header) -> None:
-    """Refuse numbers that no state has."""
-    flags, levels, now, origin = header.flags, header.levels, header.now, header.origin
-    if flags >= 32 or levels > MAX_LEVELS:
-        raise FormatError(f"sketch: expected flags below 32 and levels to {MAX_LEVELS}, got {flags} and {levels}")
-    if (now and not header.has(_HAS_CLOCK)) or (origin and not header.has(_HAS_ORIGIN)):
-        raise FormatError(f"sketch: it has no clock or no arrivals, but the ticks {now} and {origin} of them")
-    if not all(MIN_TICK <= tick <= MAX_TICK for tick in (origin, now, header.frontier)):
-        raise FormatError(f"sketch: expected ticks from -2**61 to 2**62, got {origin}, {now}, {header.frontier}")
-    if header.has(_HAS_ORIGIN) and (not header.has(_HAS_CLOCK) or origin > now):
-        raise FormatError(f"sketch: its first arrival ({origin}) lies after its clock ({now})")
-
-
-def _check_parts(header: _Header, config: SketchConfig) -> None:
-    """Refuse parts that no state with this config has."""
-    key, held = header.key, header.held_count
-    if key and config.counter != "rw":
-        raise FormatError(f"sketch: expected no key of random draws with counter={config.counter!r}, got {key}")
-    has_late = held or header.has(_HAS_SETTLED)
-    if max(header.counted, header.dropped) > _MAX_LATE or (config.model == "count" and has_late):
-        raise FormatError("sketch: it has more late arrivals than can be")
-    if header.has(_HAS_ORIGIN) != bool(header.has(_HAS_COUNTERS) or has_late):
-        raise FormatError("sketch: it has a first arrival but no arrivals, or arrivals but no first")
-
-
 def _allowed(data: bytes, max_nbytes: int | None) -> int:
     """How much memory some bytes may take."""
     if max_nbytes is None:
@@ -271,21 +209,13 @@ def _allowed(data: bytes, max_nbytes: int | None) -> int:
     return max(int(max_nbytes), _PER_BYTE * len(data))
 
 
-def _decode_counters(
-    data: NDArray[np.uint8], present: bool, config: SketchConfig, now: int, most: int
-) -> Counters | None:
-    if present:
-        return counter_class(config).decode(data, config, now, most)
-    if len(data):
-        raise FormatError("sketch: it has bytes for counters that it says are absent")
-    return None
-
-
 def _decode_held(data: NDArray[np.uint8], count: int, now: int) -> Batch:
+    if not count:
+        return _NONE_HELD
     ticks = data[: 8 * count].view("<i8").astype(np.int64)
     items = data[8 * count : 16 * count].view("<u8").astype(np.uint64)
     weights = data[16 * count :].view("<i8").astype(np.int64)
-    if count and not (
+    if not (
         bool((ticks[1:] >= ticks[:-1]).all())
         and int(ticks[0]) >= MIN_TICK
         and int(ticks[-1]) <= now
