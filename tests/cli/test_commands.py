@@ -109,6 +109,24 @@ def test_plan():
     assert "counter 'dw'" in run("plan").stdout
 
 
+@pytest.mark.parametrize("counter", ["eh", "slices"])
+def test_plan_takes_a_resolution_and_prices_both_engines(counter):
+    given = ("plan", "--epsilon", "0.001", "--counter", counter, "--resolution", "0.05")
+    config = ecm.SketchConfig(
+        epsilon=0.001, delta=0.01, window=86_400, unit="s", merge_depth=1, counter=counter, resolution=0.05
+    )
+    facts = json.loads(run(*given, "--json").stdout)
+    assert (facts["counter"], facts["memory_per_site"]) == (counter, config.expected_nbytes(1_000_000))
+    text = run(*given).stdout
+    assert "counter 'slices'" in text
+    assert "counter 'eh'" in text
+    assert "resolution: expected a number from 1e-06 to below 1, got 2.0" in run(*given[:-1], "2", code=1).stderr
+    for command in ("build", "stream"):
+        help_text = run(command, "--help").stdout
+        assert "--resolution" in help_text
+        assert "slices" in help_text
+
+
 def test_query_and_merge(store):
     sketches = latest(store)
     asked = ("query", store / "store", "/page/1", "/page/2", "--last", "10m", "--json")

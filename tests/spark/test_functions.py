@@ -190,3 +190,9 @@ def test_wrong_arguments_of_the_other_functions_are_named():
     ):
         with pytest.raises(InputError, match=says):
             list(sql_functions._HeavyHitters().eval(*arguments))
+
+
+def test_options_are_truths_numbers_and_texts():
+    given = "heavy_hitters=true, counter=slices,resolution=0.05 ,seed=7,unit=s,late=side"
+    settings = {"heavy_hitters": True, "counter": "slices", "resolution": 0.05, "seed": 7, "unit": "s", "late": "side"}
+    assert sql_functions._options(given) == settings

@@ -49,8 +49,19 @@ class SketchOptions:
     window: Window = "1d"
     unit: Unit = "s"
     counter: Annotated[
-        str, typer.Option(help="eh (exponential histograms), dw (deterministic waves) or rw (randomized waves).")
+        str,
+        typer.Option(
+            help="eh (exponential histograms), dw (deterministic waves), rw (randomized waves) or slices (of time)."
+        ),
     ] = "eh"
+    resolution: Annotated[
+        float | None,
+        typer.Option(
+            help="How sharply the start of a range is honoured, such as 0.05: an error beside epsilon, so that small "
+            "epsilons become cheap. Default: both share epsilon.",
+            show_default=False,
+        ),
+    ] = None
     merge_depth: Annotated[
         int, typer.Option(help="Levels of merging after which epsilon must still hold.", min=0, max=64)
     ] = 1

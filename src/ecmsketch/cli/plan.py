@@ -16,13 +16,14 @@ def plan(
     sites: Annotated[int, typer.Option(help="Number of sites.", min=1, max=2**31)] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Show what sketches will cost: rows, counters, memory for one site and for all.
+    """Show what sketches promise and what they will cost: rows, counters, memory for one site and for all.
 
-    Example: ecmsketch plan --epsilon 0.01 --window 1d --events 5000000 --sites 33
+    Example: ecmsketch plan --epsilon 0.001 --resolution 0.05 --window 1d --events 5000000 --sites 33
     """
     config = options.config()
     memory = config.expected_nbytes(events)
     facts = {
+        "counter": config.counter,
         "rows": config.depth,
         "counters_per_row": config.width,
         "epsilon_sw": config.epsilon_sw,

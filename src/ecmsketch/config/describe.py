@@ -91,8 +91,9 @@ def _costs_of_cells(config: SketchConfig, arrivals: int) -> list[_Cost]:
         )
         for name in ("eh", "dw", "rw")
     ]
+    label = "split" if config.resolution is None else "no resolution,"
     costs += [
-        _cost(f"'eh', split for {name}", config, arrivals, counter="eh", optimize_for=name, resolution=None)
+        _cost(f"'eh', {label} for {name}", config, arrivals, counter="eh", optimize_for=name, resolution=None)
         for name in ("point", "inner")
     ]
     split = budget.authors_split(config.epsilon)

@@ -7,6 +7,7 @@ or with null, a question is about the whole window.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache, partial
 from numbers import Real
@@ -204,10 +205,16 @@ def _options(text: str) -> dict[str, Any]:
         name, _, value = part.partition("=")
         if name.strip() not in SketchConfig.__dataclass_fields__ or not value:
             raise InputError(f"options: expected field=value of SketchConfig, separated by commas, got {part!r}")
-        value = value.strip()
-        number = value.lstrip("-").isdigit()
-        options[name.strip()] = _TRUE.get(value.lower(), int(value) if number else value)
+        options[name.strip()] = _setting(value.strip())
     return options
+
+
+def _setting(text: str) -> Any:
+    """The value of an option: a truth, a number or a text."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return _TRUE.get(text.lower(), text)
 
 
 def _decode(data: Any, row: int) -> AnySketch:
