@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
 from ecmsketch.errors import InputError
-from ecmsketch.inputs.columns import as_column, wrong_type
+from ecmsketch.inputs.columns import INT64, as_column, is_int64, packed, wrong_type
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, check_tick, to_ticks
 from ecmsketch.kernels.radix_sort import is_sorted, sort_by_tick
 
@@ -76,12 +76,13 @@ class Prepared(NamedTuple):
 
 def prepare_batch(hashed: NDArray[np.uint64], ticks: Any, weights: Any, config: SketchConfig) -> Prepared:
     """Check and sort arrivals; those of weight zero are left out."""
-    counts = None if weights is None else _to_weights(weights)
+    counts, lightest = (None, 1) if weights is None else _to_weights(weights)
     if counts is not None and len(counts) != len(hashed):
         raise InputError(f"weights: expected {len(hashed)}, one per item, got {len(counts)}")
-    claimed = None
-    if config.model == "count":
-        moments = np.cumsum(np.ones(len(hashed), np.int64) if counts is None else counts, dtype=np.int64)
+    claimed, counted = None, config.model == "count"
+    if counted:
+        numbers = np.arange(1, len(hashed) + 1) if counts is None else np.cumsum(counts)
+        moments = np.ascontiguousarray(numbers, np.int64)
         claimed = None if ticks is None else _claim(as_column(ticks, "ticks"), moments)
     elif ticks is None:
         raise InputError("ticks: expected one per item; only model='count' numbers arrivals itself")
@@ -90,16 +91,17 @@ def prepare_batch(hashed: NDArray[np.uint64], ticks: Any, weights: Any, config: 
     if len(moments) != len(hashed):
         raise InputError(f"ticks: expected {len(hashed)}, one per item, got {len(moments)}")
     batch = Batch(hashed, moments, counts)
-    if counts is not None and not counts.all():
+    if counts is not None and not lightest:
         batch = batch.select(counts > 0)
     batch = batch.sort()
     _check_ends(batch.ticks)
-    return Prepared(batch, config.model == "count", claimed)
+    return Prepared(batch, counted, claimed)
 
 
 def _check_ends(ticks: Ints) -> None:
-    for extreme in (*ticks[:1], *ticks[-1:]):
-        check_tick(int(extreme))
+    if len(ticks) and not MIN_TICK <= ticks.item(0) <= ticks.item(-1) <= MAX_TICK:
+        for extreme in (ticks[0], ticks[-1]):
+            check_tick(int(extreme))
 
 
 def _claim(given: NDArray[Any], numbers: Ints) -> int | None:
@@ -120,12 +122,16 @@ def _wrong_numbers() -> InputError:
     )
 
 
-def _to_weights(weights: Any) -> Ints:
-    column = as_column(weights, "weights")
-    if len(column) and column.dtype.kind not in "iub":
+def _to_weights(weights: Any) -> tuple[Ints, int]:
+    """Weights as integers, and the least of them."""
+    column = weights if is_int64(weights) else as_column(weights, "weights")
+    if not len(column):
+        return np.empty(0, np.int64), 1
+    if column.dtype.kind not in "iub":
         raise wrong_type(column, "weights", "integers of zero or more")
-    if len(column) and int(column.min()) < 0:
-        raise InputError(f"weights: expected zero or more (arrivals cannot be taken back), got {column.min()}")
-    if float(column.sum(dtype=np.float64)) > MAX_ARRIVALS:
+    least, most = int(column.min()), int(column.max())
+    if least < 0:
+        raise InputError(f"weights: expected zero or more (arrivals cannot be taken back), got {least}")
+    if most * len(column) > MAX_ARRIVALS < float(column.sum(dtype=np.float64)):
         raise InputError(f"weights: expected a sum of at most 2**53 in a batch, got {column.sum(dtype=np.float64):g}")
-    return np.ascontiguousarray(column, np.int64)
+    return packed(column, INT64), least

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import InputError
+
+INT64, UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
+
+
+def is_int64(values: Any) -> TypeGuard[NDArray[np.int64]]:
+    """Whether values are a plain array of 64-bit integers, with which nothing can be wrong."""
+    return values.__class__ is np.ndarray and values.dtype is INT64 and values.ndim == 1
+
+
+def packed(column: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
+    """A column of some type without gaps, which can be written. For one that cannot, kernels are compiled anew."""
+    column = np.ascontiguousarray(column, kind)
+    return column if column.flags.writeable else column.copy()
 
 
 def as_column(values: Any, name: str) -> NDArray[Any]:
@@ -35,7 +48,7 @@ def adopt(values: Any) -> Any:
 
     Without pyarrow they stay as they are, too, and numpy takes them.
     """
-    if isinstance(values, list | np.ndarray):
+    if isinstance(values, (np.ndarray, list)):
         return values
     library = type(values).__module__.partition(".")[0]
     if library in ("builtins", "numpy", "pandas", "pyarrow") or not hasattr(values, "__arrow_c_stream__"):

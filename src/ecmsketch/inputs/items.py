@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 from xxhash import xxh64_intdigest
 
 from ecmsketch.errors import InputError
-from ecmsketch.inputs.columns import adopt, as_column, count_missing, missing_values, wrong_type
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import INT64, UINT64, adopt, as_column, count_missing, missing_values, packed, wrong_type
+from ecmsketch.inputs.integers import NUMPY_INTEGERS, is_integer
 from ecmsketch.inputs.kinds import Hashed
 from ecmsketch.inputs.utf8 import utf8_many
 from ecmsketch.inputs.xxhash64 import STRING_SEED, xxhash64_many
@@ -27,6 +26,10 @@ _MASK = 2**64 - 1
 Keys = NDArray[np.uint64]
 """Items as 64 bits each."""
 Seeds = NDArray[np.uint64] | None
+_BLOCK = 65_536
+"""Texts that are put together at a time."""
+_AS_THEY_ARE = frozenset((INT64, UINT64))
+"""Types of arrays whose 64 bits are the keys."""
 
 
 def hash_item(item: Any) -> int:
@@ -38,6 +41,8 @@ def hash_item(item: Any) -> int:
             raise InputError(f"item: expected text that UTF-8 can hold, got {item!r}") from error
     if item.__class__ is int and 0 <= item <= _MASK:
         return item
+    if item.__class__ in NUMPY_INTEGERS:
+        return int(item) & _MASK
     if isinstance(item, bytes):
         return xxh64_intdigest(item, STRING_SEED)
     if isinstance(item, tuple) and len(item) > 1:
@@ -61,6 +66,10 @@ def _hash_tuple(item: tuple[Any, ...]) -> int:
 
 
 def _hash_part(part: Any, seed: int) -> int:
+    if part.__class__ is str and part.isascii():
+        return xxh64_intdigest(part.encode(), seed)
+    if part.__class__ is int and 0 <= part <= _MASK:
+        return xxh64_intdigest(part.to_bytes(8, "little"), seed)
     if isinstance(part, tuple):
         raise InputError(f"item: expected a tuple of str, bytes and int, got a tuple inside it: {part!r}")
     digest = hash_item(part)  # says what is wrong with it
@@ -71,7 +80,7 @@ def _hash_part(part: Any, seed: int) -> int:
 
 def columns_of(items: Any) -> list[Any] | None:
     """The columns, if items are the rows of several: a dict, a data frame, an Arrow table or struct, a MultiIndex."""
-    if isinstance(items, list | np.ndarray):
+    if isinstance(items, (np.ndarray, list)):
         return None
     if isinstance(items, Mapping):
         return list(items.values())
@@ -93,6 +102,8 @@ def columns_of(items: Any) -> list[Any] | None:
 
 def as_sequence(items: Any) -> Any:
     """Items that can be read more than once: an iterator becomes a list, a polars column an Arrow one."""
+    if items.__class__ is np.ndarray or items.__class__ is list:
+        return items
     items = adopt(items)
     once = isinstance(items, Iterable) and not hasattr(items, "__getitem__")
     return list(items) if once and columns_of(items) is None else items
@@ -100,6 +111,8 @@ def as_sequence(items: Any) -> Any:
 
 def hash_items(items: Any) -> NDArray[np.uint64]:
     """The 64 bits of many items: numpy, Arrow, polars, pandas, or any sequence; of several columns, one per row."""
+    if items.__class__ is np.ndarray and items.dtype in _AS_THEY_ARE and items.ndim == 1:
+        return packed(items, items.dtype).view(UINT64)
     if isinstance(items, Hashed):
         return _hash_integers(as_column(items.keys, "items"), None)
     items = adopt(items)
@@ -153,9 +166,9 @@ def _hash(items: Any, seeds: Seeds) -> NDArray[np.uint64]:
 
 
 def _hash_integers(column: NDArray[Any], seeds: Seeds) -> NDArray[np.uint64]:
-    numbers = np.ascontiguousarray(column.astype(np.int64, copy=False) if column.dtype.kind != "u" else column)
+    numbers = packed(column, UINT64 if column.dtype.kind == "u" else INT64).view(UINT64)
     if seeds is None:
-        return numbers.astype(np.uint64, copy=False)
+        return numbers
     starts = np.arange(len(numbers), dtype=np.int64) * 8
     return _hash_text(numbers.astype("<u8").view(np.uint8), starts, starts + 8, seeds)
 
@@ -195,11 +208,25 @@ def _hash_objects(items: list[Any], seeds: Seeds) -> NDArray[np.uint64]:
 def _hash_each(items: list[Any], seeds: Seeds) -> NDArray[np.uint64]:
     if seeds is not None:
         return np.fromiter(map(_hash_part, items, seeds.tolist()), np.uint64, len(items))
-    if set(map(type, items)) == {str}:
+    classes = set(map(type, items))
+    if classes == {str}:
         with suppress(UnicodeEncodeError):  # the slow way below says which item it is
-            encoded = map(str.encode, items)
-            return np.fromiter(map(xxh64_intdigest, encoded, repeat(STRING_SEED)), np.uint64, len(items))
+            return np.concatenate([_hash_texts(items[at : at + _BLOCK]) for at in range(0, len(items), _BLOCK)])
+    if classes == {int}:
+        with suppress(OverflowError):  # some of them are above 2**63, or wrong
+            return np.fromiter(items, np.int64, len(items)).view(UINT64)
     return np.fromiter(map(hash_item, items), np.uint64, len(items))
+
+
+def _hash_texts(items: list[str]) -> NDArray[np.uint64]:
+    """Texts, in one compiled loop over all of them, one after the other with a zero behind each."""
+    text = np.frombuffer(("\0".join(items) + "\0").encode(), np.uint8)
+    ends = np.flatnonzero(text == 0)
+    if len(ends) != len(items):  # some text has a zero itself
+        return np.fromiter(map(hash_item, items), np.uint64, len(items))
+    starts = np.zeros(len(items), np.int64)
+    np.add(ends[:-1], 1, out=starts[1:])
+    return _hash_text(text, starts, ends, None)
 
 
 def _as_arrow(items: Any) -> Any:

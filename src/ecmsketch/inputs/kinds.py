@@ -27,6 +27,8 @@ MAX_KINDS = 16
 
 NOTHING: Kinds = frozenset()
 EVERYTHING: Kinds = frozenset({ANY})
+INTEGERS: Kinds = frozenset({INTEGER})
+_TEXTS: Kinds = frozenset({TEXT})
 
 _LETTERS: dict[type, str] = {int: INTEGER, bool: INTEGER, str: TEXT, bytes: TEXT}
 _KIND = re.compile(rf"[{INTEGER}{TEXT}]{{1,{MAX_COLUMNS}}}")
@@ -53,10 +55,11 @@ def kind_of(item: Any) -> str:
 
 def kinds_of(items: Any, columns: list[Any] | None) -> Kinds:
     """The kinds of many items; `columns` are those of items that are rows of several."""
+    if columns is None and items.__class__ is not Hashed:
+        return _limited(_kinds_of_column(items))
     if isinstance(items, Hashed):
         return frozenset({items.kind}) if len(items) else NOTHING
-    if columns is None:
-        return _limited(_kinds_of_column(items))
+    assert columns is not None
     found = [_kinds_of_column(column) for column in columns]
     if not all(found):
         return NOTHING
@@ -107,17 +110,19 @@ def decode_kinds(data: bytes) -> Kinds:
 def _kinds_of_column(items: Any) -> Kinds:
     if not len(items):
         return NOTHING
+    if items.__class__ is list:
+        return _kinds_of_objects(items)
+    dtype = getattr(items, "dtype", None)
+    code = getattr(dtype, "kind", "O")
+    if code in "iub":
+        return INTEGERS
     kind = getattr(items, "type", None)  # Arrow
     if kind is not None and hasattr(kind, "value_type"):
         kind = kind.value_type
     if kind is not None:
-        return frozenset({INTEGER if "int" in str(kind) else TEXT})
-    dtype = getattr(items, "dtype", None)
-    code = getattr(dtype, "kind", "O")
-    if code in "iub":
-        return frozenset({INTEGER})
+        return INTEGERS if "int" in str(kind) else _TEXTS
     if code in "US" or str(dtype).startswith("str"):
-        return frozenset({TEXT})
+        return _TEXTS
     return _kinds_of_objects(items)
 
 
@@ -131,7 +136,7 @@ def _kinds_of_objects(items: Any) -> Kinds:
 
 
 def _limited(kinds: Kinds) -> Kinds:
-    return EVERYTHING if ANY in kinds or len(kinds) > MAX_KINDS else kinds
+    return EVERYTHING if len(kinds) > MAX_KINDS or ANY in kinds else kinds
 
 
 def _describe(kind: str) -> str:

@@ -7,6 +7,7 @@ A moment inside a tick counts as that tick (rounded down); a length of time must
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from math import gcd
@@ -17,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import InputError
-from ecmsketch.inputs.columns import as_column, count_missing, missing_values, wrong_type
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import INT64, as_column, count_missing, is_int64, missing_values, packed, wrong_type
+from ecmsketch.inputs.integers import NUMPY_INTEGERS, is_integer
 
 TICKS_PER_DAY = {
     "ns": 86_400 * 10**9, "us": 86_400 * 10**6, "ms": 86_400 * 10**3, "s": 86_400, "m": 1440, "h": 24, "D": 1,
@@ -37,6 +38,8 @@ _ATTOSECONDS = {
     "m": 60 * 10**18, "h": 3600 * 10**18, "D": 86_400 * 10**18, "W": 7 * 86_400 * 10**18,
 }  # fmt: skip
 """Lengths of numpy's units. Years and months have no fixed length."""
+_PER_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
+_SECONDS = {"m": 60, "h": 3600, "D": 86_400}
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMPY_NAT = -(2**63)
@@ -74,8 +77,15 @@ def to_span(length: Any, unit: str | None) -> int:
 
 def to_ticks(moments: Any, unit: str | None) -> NDArray[np.int64]:
     """Many ticks at once, from numpy, Arrow, polars, pandas or a list; missing values are an error."""
-    if isinstance(moments, list | tuple) and np.datetime64 in set(map(type, moments)):
-        return _from_objects(list(moments), unit)  # numpy would bring all to the finest unit, past 64 bits
+    if is_int64(moments):
+        return packed(moments, INT64)
+    if isinstance(moments, list | tuple):
+        classes = set(map(type, moments))
+        if classes == {int}:
+            with suppress(OverflowError):  # as objects below, which says what is wrong
+                return np.fromiter(moments, np.int64, len(moments))
+        if classes == {datetime} or np.datetime64 in classes:
+            return _from_objects(list(moments), unit)  # numpy would bring all to the finest unit, past 64 bits
     column = as_column(_without_zone(moments), "ticks")
     if column.dtype.kind == "M":
         return _from_datetimes(column, _required(unit, "datetimes"))
@@ -85,7 +95,7 @@ def to_ticks(moments: Any, unit: str | None) -> NDArray[np.int64]:
         raise wrong_type(column, "ticks", "integers or datetimes")
     if column.dtype == np.uint64 and len(column):
         check_tick(int(column.max()))
-    return np.ascontiguousarray(column, np.int64)
+    return packed(column, INT64)
 
 
 def quick_tick(moment: Any, unit: str | None) -> int:
@@ -97,8 +107,7 @@ def quick_tick(moment: Any, unit: str | None) -> int:
     if convert is not None:
         return convert(moment, unit)
     if isinstance(moment, datetime):
-        stamp = getattr(moment, "to_datetime64", None)  # pandas: keeps nanoseconds, and is UTC already
-        return _tick_of_datetime(moment, unit) if stamp is None else _tick_of_datetime64(stamp(), unit)
+        return (_tick_of_timestamp if hasattr(moment, "to_datetime64") else _tick_of_datetime)(moment, unit)
     return NO_TICK
 
 
@@ -109,14 +118,18 @@ def _tick_of_integer(moment: Any, unit: str | None) -> int:
 def _tick_of_datetime(moment: datetime, unit: str | None) -> int:
     if unit is None:
         return NO_TICK
-    if moment.tzinfo is None:
+    zone = moment.tzinfo
+    if zone is None:
         since = moment - _EPOCH
-    elif moment.utcoffset() is None:
+    elif zone is not UTC and moment.utcoffset() is None:
         since = moment.replace(tzinfo=None) - _EPOCH
     else:
         since = moment - _EPOCH_UTC  # `astimezone` would overflow near the years 1 and 9999
-    numerator, denominator = _ratio("us", 1, unit)
-    return _microseconds(since) * numerator // denominator
+    seconds = since.days * 86_400 + since.seconds
+    finer = _PER_SECOND.get(unit)
+    if finer is None:
+        return seconds // _SECONDS[unit]
+    return seconds if finer == 1 else seconds * finer + since.microseconds * finer // 10**6
 
 
 def _tick_of_date(moment: date, unit: str | None) -> int:
@@ -124,6 +137,9 @@ def _tick_of_date(moment: date, unit: str | None) -> int:
 
 
 def _tick_of_datetime64(moment: np.datetime64, unit: str | None) -> int:
+    plain = moment.item()
+    if plain.__class__ is datetime:  # the usual case: in microseconds or coarser, and from the year 1 to 9999
+        return _tick_of_datetime(plain, unit)
     steps: int = _INT64.unpack_from(moment)[0]  # type: ignore[arg-type]
     source, count = np.datetime_data(moment.dtype)
     if unit is None or steps == _NUMPY_NAT or source not in _ATTOSECONDS:
@@ -132,12 +148,23 @@ def _tick_of_datetime64(moment: np.datetime64, unit: str | None) -> int:
     return steps * numerator // denominator
 
 
+def _tick_of_timestamp(moment: Any, unit: str | None) -> int:
+    """The tick of a moment of pandas, which is UTC inside, and has nanoseconds."""
+    try:
+        steps: int = moment.value
+    except (AttributeError, OverflowError, ValueError):
+        return _tick_of_datetime64(moment.to_datetime64(), unit)
+    if unit is None or steps == _NUMPY_NAT:
+        return NO_TICK
+    numerator, denominator = _ratio("ns", 1, unit)
+    return steps * numerator // denominator
+
+
 _QUICK: dict[type, Callable[[Any, str | None], int]] = {
     datetime: _tick_of_datetime,
     date: _tick_of_date,
     np.datetime64: _tick_of_datetime64,
-    **dict.fromkeys((np.int8, np.int16, np.int32, np.int64, np.longlong), _tick_of_integer),
-    **dict.fromkeys((np.uint8, np.uint16, np.uint32, np.uint64, np.ulonglong), _tick_of_integer),
+    **dict.fromkeys(NUMPY_INTEGERS, _tick_of_integer),
 }
 
 
@@ -181,6 +208,9 @@ def _without_zone(moments: Any) -> Any:
 
 def _from_objects(moments: list[Any], unit: str | None) -> NDArray[np.int64]:
     try:
+        quick = [quick_tick(moment, unit) for moment in moments]
+        if quick and MIN_TICK <= min(quick) <= max(quick) <= MAX_TICK:
+            return np.array(quick, np.int64)
         return np.array([to_tick(moment, unit) for moment in moments], np.int64)
     except InputError as error:
         missing = count_missing(moments)
@@ -190,13 +220,13 @@ def _from_objects(moments: list[Any], unit: str | None) -> NDArray[np.int64]:
 
 
 def _from_datetimes(column: NDArray[Any], unit: str) -> NDArray[np.int64]:
-    missing = int(np.isnat(column).sum())
-    if missing:
-        raise InputError(f"ticks: {missing} of {len(column)} are missing (NaT); drop or fill them first")
     source, count = np.datetime_data(column.dtype)
     steps = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).view(np.int64)
     if not len(steps):
         return steps
+    if int(steps.min()) == _NUMPY_NAT:
+        missing = int(np.isnat(column).sum())
+        raise InputError(f"ticks: {missing} of {len(column)} are missing (NaT); drop or fill them first")
     if source in ("Y", "M"):
         steps, source, count = _days_of_calendar(steps, source, count, unit), "D", 1
     if source not in _ATTOSECONDS:
@@ -205,6 +235,8 @@ def _from_datetimes(column: NDArray[Any], unit: str) -> NDArray[np.int64]:
     oldest, newest = (int(step) * numerator // denominator for step in (steps.min(), steps.max()))
     if not MIN_TICK <= oldest <= newest <= MAX_TICK:
         raise _out_of_reach(unit)
+    if numerator == denominator:
+        return packed(steps, INT64)
     if denominator == 1 and numerator < 2**62:
         return steps * np.int64(numerator)
     if numerator == 1 and denominator < 2**62:
