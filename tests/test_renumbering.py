@@ -155,8 +155,10 @@ def test_renumbered_counters_answer_bit_for_bit_as_others(counter, model, epsilo
             tick = int(ticks[-1])
             patch.setattr(numbering, "CYCLE", 2**58)
             plain.update_many(items, ticks if model == "time" else None, weights)
+            plain._flushed()
             patch.setattr(numbering, "CYCLE", 2**12)
             folded.update_many(items, ticks if model == "time" else None, weights)
+            folded._flushed()
             if rng.random() < 0.1:
                 folded = ecm.EcmSketch.deserialize(folded.serialize())
             for last in (1, 20, 60):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from time import perf_counter
 
@@ -131,22 +131,60 @@ def test_errors_are_raised_at_the_call_and_lose_nothing():
     assert (counted.now, counted.estimate("a").value) == (20, 20)
 
 
-@pytest.mark.parametrize("part", ["_pending_ticks", "_pending_weights"])
-def test_an_interrupt_leaves_no_half_of_an_arrival(part):
-    class Interrupted(array):
-        def append(self, number):
-            raise KeyboardInterrupt
+class Interrupted:
+    """A buffer that Ctrl-C comes before."""
 
+    def __init__(self, buffer):
+        self.buffer = buffer
+
+    def __getattr__(self, name):
+        return getattr(self.buffer, name)
+
+    def __setitem__(self, place, number):
+        if place.stop if isinstance(place, slice) else True:
+            raise KeyboardInterrupt
+        self.buffer[place] = number
+
+
+@contextmanager
+def interrupted(sketch, part):
+    """Ctrl-C comes before something is written into one of the buffers."""
+    buffers = sketch._buffers
+    sketch._buffers = buffers._replace(**{part: Interrupted(getattr(buffers, part))})
+    for name in ("items", "ticks"):
+        setattr(sketch, f"_pending_{name}", getattr(sketch._buffers, name))
+    yield
+    sketch._use_buffers(buffers)
+
+
+@pytest.mark.parametrize("changes", [{}, {"model": "count"}])
+@pytest.mark.parametrize("part", ["items", "ticks", "weights"])
+def test_an_interrupt_leaves_no_half_of_an_arrival(part, changes):
+    sketch, expected = (ecm.EcmSketch(make(**changes)) for _ in range(2))
+
+    def tick(number):
+        return None if changes else number
+
+    for each in (sketch, expected):
+        each.update("a", tick(1), 2)
+    with interrupted(sketch, part), pytest.raises(KeyboardInterrupt):
+        sketch.update("lost", tick(5), 7)
+    for each in (sketch, expected):
+        each.update("b", tick(3))
+        each.update("b", tick(3), 5)
+    assert sketch == expected
+
+
+@pytest.mark.parametrize("part", ["items", "ticks", "weights"])
+def test_an_interrupt_leaves_no_part_of_a_batch(part):
     sketch, expected = (ecm.EcmSketch(make()) for _ in range(2))
     for each in (sketch, expected):
-        each.update("a", 1)
-    whole = getattr(sketch, part)
-    setattr(sketch, part, Interrupted("q", whole))
-    with pytest.raises(KeyboardInterrupt):
-        sketch.update("lost", 2)
-    setattr(sketch, part, whole)
+        each.update_many([1, 2, 3], [1, 2, 3], [4, 5, 6])
+    with interrupted(sketch, part), pytest.raises(KeyboardInterrupt):
+        sketch.update_many([1, 2, 3], [10, 20, 30], [7, 8, 9])
     for each in (sketch, expected):
-        each.update("b", 3, 5)
+        each.update_many([1, 2], [4, 5])
+        each.update(3, 6, 2)
     assert sketch == expected
 
 

@@ -1,62 +1,81 @@
-"""Takes arrivals: many at once, which are counted at once, or one by one, which are gathered and counted in bulk."""
+"""Takes arrivals one by one or in batches, gathers them, and counts them in bulk before the next question."""
 
 from __future__ import annotations
 
-from array import array
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecmsketch.counters.arrivals import Batch, prepare_batch
-from ecmsketch.heavy.names import Names, note_name
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.counters.contract import Ints
+from ecmsketch.heavy.names import Names, item_at, note_name, note_names
+from ecmsketch.inputs.columns import is_int64
+from ecmsketch.inputs.integers import NUMPY_INTEGERS
 from ecmsketch.inputs.items import as_sequence, columns_of, hash_item, hash_items
-from ecmsketch.inputs.kinds import Kinds, kinds_of, unite_kinds
+from ecmsketch.inputs.kinds import INTEGERS, Kinds, kinds_of, unite_kinds
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, NO_TICK, Tick, quick_tick
 from ecmsketch.sketch.feeding import Feeding
 from ecmsketch.sketch.state import SketchState
 
+_FEW = 64
+"""Events for which the first buffer has room. It doubles whenever it is full."""
+
+_MOST_CLASSES = 256
+"""Classes of items, and of the parts of tuples, whose kinds are remembered."""
+
+_NO_BUFFERS = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), None)
+
 
 class Gathering(Feeding):
-    """Adds `update` and `update_many` to a state. Whoever reads the state asks for it with `_flushed`."""
+    """Adds `update` and `update_many` to a state. Whoever reads the state asks for it with `_flushed`.
+
+    The first `_gathered` places of the buffers hold arrivals in order of time. Whatever was written behind them does
+    not count: so an arrival is gathered as a whole, in the moment in which `_gathered` changes.
+    """
 
     _hash_item = staticmethod(hash_item)
     _hash_items = staticmethod(hash_items)
 
     def _attach(self, state: SketchState) -> None:
         super()._attach(state)
-        self._pending_items = array("Q")
-        self._pending_ticks = array("q")
-        self._pending_weights = array("q")
         self._pending_names: Names | None = {} if state.config.heavy_hitters else None
-        self._known_classes: set[type] = set()
+        self._pending_sources = Sources()
+        self._known_classes: set[Any] = set()
         self._counted = state.config.model == "count"
+        self._unit = state.config.unit
+        self._gathered = 0
+        self._use_buffers(_NO_BUFFERS)
 
     def update(self, item: Any, tick: Tick | None = None, weight: int = 1) -> None:
         """Count one arrival. Arrivals are gathered, and counted in bulk before the next question."""
         key = self._hash_item(item)
-        moment = tick if tick.__class__ is int else quick_tick(tick, self._state.config.unit)
+        moment = tick if tick.__class__ is int else NO_TICK if tick is None else quick_tick(tick, self._unit)
         count = weight if weight.__class__ is int else _quick_weight(weight)
         self._lock.acquire()  # not `with`, which takes twice as long
         try:
+            if self._gathered >= self._capacity:
+                self._make_space(1)
             if self._counted:
                 moment = self._number(tick, moment, count)
             if self._clock <= moment <= MAX_TICK and 0 < count <= self._most_weight:
-                self._pending_items.append(key)
-                self._pending_ticks.append(moment)
-                self._pending_weights.append(count)
+                at = self._gathered
+                self._pending_items[at] = key
+                self._pending_ticks[at] = moment
+                if count != 1:
+                    self._weights()[at] = count
                 self._clock = moment
+                self._gathered = at + 1
                 if item.__class__ not in self._known_classes:
                     self._note_kind(item)
                 if self._pending_names is not None:
                     note_name(self._pending_names, key, item)
-                if len(self._pending_ticks) >= self._pending_limit:
-                    self._flush()
                 return
             if self._left_out(moment, count):
                 return
         except BaseException:
-            self._cut_pending()
+            self._keep_whole()
             raise
         finally:
             self._lock.release()
@@ -74,9 +93,38 @@ class Gathering(Feeding):
         kinds = self._kinds_of(items)
         prepared = prepare_batch(hashed, ticks, weights, self._state.config)
         with self._lock:  # not before: going through the caller's items may run code that waits for other locks
-            self._flushed()
-            self._count(items, hashed, prepared)
-            self._state.kinds = unite_kinds((self._state.kinds, kinds))
+            if len(prepared.batch.ticks) >= self._pending_limit or not self._gather(
+                items, hashed, prepared.after(self._clock)
+            ):
+                self._flushed()
+                self._count(items, hashed, prepared)
+            if not kinds <= self._state.kinds:
+                self._state.kinds = unite_kinds((self._state.kinds, kinds))
+
+    def _gather(self, items: Any, hashed: NDArray[np.uint64], batch: Batch) -> bool:
+        """Gather a small batch, if it is on time and surely fits. Otherwise it is left as it is."""
+        events = len(batch.ticks)
+        if not events:
+            return False
+        if self._gathered + events > self._capacity:
+            self._make_space(events)
+        heaviest = 1 if batch.weights is None else int(batch.weights.max())
+        if batch.ticks.item(0) < self._clock or heaviest > self._most_weight:
+            return False
+        at, end = self._gathered, self._gathered + events
+        if self._pending_names is not None and not self._pending_sources.keep(items, hashed, batch, at):
+            return False
+        try:
+            self._buffers.items[at:end] = batch.items
+            self._buffers.ticks[at:end] = batch.ticks
+            if batch.weights is not None:
+                self._weights()[at:end] = batch.weights
+            self._clock = batch.ticks.item(-1)
+            self._gathered = end
+        except BaseException:
+            self._keep_whole()
+            raise
+        return True
 
     def _number(self, tick: Tick | None, claimed: int, weight: int) -> int:
         """The number of the next arrival (model="count"), if the caller gave that number or none."""
@@ -92,51 +140,135 @@ class Gathering(Feeding):
         self._state.late.dropped += 1 if weight else 0
         return True
 
-    def _cut_pending(self) -> None:
-        """Forget an arrival of which only a part was gathered, because an interrupt such as Ctrl-C came between."""
-        pending = self._pending_items, self._pending_ticks, self._pending_weights
-        whole = min(map(len, pending))
-        for part in pending:
-            del part[whole:]
+    @property
+    def _pending_nbytes(self) -> int:
+        """Memory held by arrivals that are gathered."""
+        return sum(buffer.nbytes for buffer in self._buffers if buffer is not None)
+
+    def _use_buffers(self, buffers: Batch) -> None:
+        """Gather into these arrays from now on. `update` writes through views, which is quicker."""
+        self._capacity = 0  # until all are in place, whatever comes between
+        self._buffers = buffers
+        self._pending_items, self._pending_ticks = buffers.items.data, buffers.ticks.data
+        self._capacity = len(buffers.ticks)
+
+    def _make_space(self, events: int) -> None:
+        """Make the buffers larger, so that more events fit; if there are too many, count those gathered first."""
+        if self._gathered + events > self._pending_limit:
+            full = self._buffers._replace(weights=None)
+            self._flush()
+            self._use_buffers(full)  # more will come, and new memory takes time; `_add` keeps no view of the old
+        needed = self._gathered + events
+        if needed > self._capacity:
+            size = min(max(2 * self._capacity, needed, _FEW), self._pending_limit)
+            self._use_buffers(_enlarged(self._buffers, self._gathered, size))
+
+    def _weights(self) -> Ints:
+        """Where weights go. It is there only if one of them is not 1, and holds 1 wherever nothing was written."""
+        weights = self._buffers.weights
+        if weights is None:
+            weights = np.ones(self._capacity, np.int64)
+            self._buffers = self._buffers._replace(weights=weights)
+        return weights
+
+    def _keep_whole(self) -> None:
+        """Forget an arrival that was written but not gathered yet, because an interrupt such as Ctrl-C came between."""
+        if self._gathered:
+            self._clock = self._buffers.ticks.item(self._gathered - 1)
+        else:
+            self._reset_limits()
+        if self._buffers.weights is not None:
+            self._buffers.weights[self._gathered :] = 1
 
     def _flushed(self) -> SketchState:
-        """The state, with everything counted that `update` has gathered."""
-        if self._pending_ticks:
+        """The state, with everything counted that was gathered."""
+        if self._gathered:
             self._flush()
         return self._state
 
     def _flush(self) -> None:
-        gathered = self._pending_items, self._pending_ticks, self._pending_weights
+        gathered, buffers, sources = self._gathered, self._buffers, self._pending_sources
         if self._pending_names:
             self._state.names = self._pending_names | self._state.names
             self._pending_names = {}
-        self._pending_items, self._pending_ticks, self._pending_weights = array("Q"), array("q"), array("q")
-        weights = np.frombuffer(gathered[2], np.int64)
+        self._gathered = 0
+        self._use_buffers(_NO_BUFFERS)
+        batch = buffers.select(slice(gathered))
         try:
-            self._add(
-                Batch(
-                    np.frombuffer(gathered[0], np.uint64),
-                    np.frombuffer(gathered[1], np.int64),
-                    None if int(weights.max()) == 1 else weights,
-                )
-            )
-        except Exception:  # nothing is lost: the next call tries again, with copies that no array looks into
-            self._pending_items, self._pending_ticks, self._pending_weights = (part[:] for part in gathered)
+            self._add(batch)
+        except Exception:  # nothing is lost: the next call tries again
+            self._use_buffers(buffers)
+            self._gathered = gathered
             raise
+        if len(sources):
+            self._pending_sources = Sources()
+            note_names(self._state.names, self._state.named(), sources, batch.items)
         self._forget_names()
 
     @staticmethod
     def _kinds_of(items: Any) -> Kinds:
         """Whether items are integers, texts, or rows of both."""
+        if is_int64(items) and len(items):
+            return INTEGERS
         return kinds_of(items, columns_of(items))
 
     def _note_kind(self, item: Any) -> None:
-        """Remember an item's kind; all of a class have the same one, apart from tuples."""
-        self._state.kinds = unite_kinds((self._state.kinds, self._kinds_of([item])))
-        if not isinstance(item, tuple):
-            self._known_classes.add(item.__class__)
+        """Remember an item's kind, which depends on its class, or those of its parts."""
+        classes = tuple(map(type, item)) if isinstance(item, tuple) else item.__class__
+        if classes not in self._known_classes:
+            self._state.kinds = unite_kinds((self._state.kinds, self._kinds_of([item])))
+            if len(self._known_classes) < _MOST_CLASSES:
+                self._known_classes.add(classes)
+
+
+class Sources:
+    """(heavy_hitters=True) The items of batches that were gathered, by the places of their hashes in the buffers."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._parts: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, place: int) -> Any:
+        """The item at a place; 0, which needs no name, where none was kept."""
+        part = bisect_right(self._starts, place) - 1
+        within = place - self._starts[part]
+        return item_at(self._parts[part], within) if part >= 0 and within < len(self._parts[part]) else 0
+
+    def keep(self, items: Any, hashed: NDArray[np.uint64], batch: Batch, start: int) -> bool:
+        """Keep what tells the names of a batch; False if that takes too much, or its order is another."""
+        if batch.items is not hashed:
+            return False
+        if _is_plain(items):
+            return True  # hashes are the names
+        if isinstance(items, list | np.ndarray):
+            items = items.copy()  # the caller may change them
+        elif not type(items).__module__.startswith("pyarrow") or columns_of(items) is not None:
+            return False
+        self._starts.append(start)
+        self._parts.append(items)
+        return True
+
+
+def _is_plain(items: Any) -> bool:
+    """Whether items are an array of integers from 0 on, which need no names."""
+    kind = items.dtype.kind if isinstance(items, np.ndarray) else ""
+    return kind == "u" or (kind == "i" and int(items.min()) >= 0)
+
+
+def _enlarged(buffers: Batch, used: int, size: int) -> Batch:
+    """Larger buffers with the same beginning. Weights go on with ones."""
+    items, ticks = np.empty(size, np.uint64), np.empty(size, np.int64)
+    items[:used], ticks[:used] = buffers.items[:used], buffers.ticks[:used]
+    if buffers.weights is None:
+        return Batch(items, ticks, None)
+    weights = np.ones(size, np.int64)
+    weights[:used] = buffers.weights[:used]
+    return Batch(items, ticks, weights)
 
 
 def _quick_weight(weight: Any) -> int:
     """A numpy integer as Python's; -1 for anything else, which `prepare_batch` has to look at."""
-    return int(weight) if isinstance(weight, np.integer) and is_integer(weight) else -1
+    return int(weight) if weight.__class__ in NUMPY_INTEGERS else -1
