@@ -1,7 +1,7 @@
 """How a stream is cut into slices (counter="slices"), and how much memory they take.
 
-The newest events are kept as they are. Whenever there are `block` more of them than `recent`, the oldest `block` become
-a slice: a small table of counts. Older slices are joined, as long as one holds at most 2 epsilon_t of what is newer.
+The newest events are kept as they are. After every `block` events, all but the newest `recent` become slices: a small
+table of counts each. A slice holds at most 2 epsilon_t of what is newer, and neighbours are joined as far as that allows.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from math import ceil, log, log1p
 
 FIRST_NBYTES = 1024
 """Memory that a first arrival takes: an event, and the arrays it is in."""
-_LEAST_BLOCK, _MOST_BLOCK = 32, 65_535
-_CELLS_PER_EVENT = 8
-"""A table has this many cells for each event of the first slices: with fewer events, the events are smaller."""
+_LEAST_BLOCK, _MOST_BLOCK = 256, 65_536
+_CELLS_PER_EVENT = 4
+_SLICES_PER_BLOCK = 4
+"""A block becomes about so many slices. A table of 16 cells for each event takes less memory than the event."""
 _EVENT_NBYTES = 16
 _EVENT_NBYTES_AT_MOST = 24
 _CELL_NBYTES, _CELL_NBYTES_AT_MOST = 1.15, 8
@@ -23,13 +24,13 @@ _FULLNESS = 0.75
 
 
 def block_of(cells: int) -> int:
-    """How many events become a slice at a time, for tables of that many cells."""
+    """After how many events older ones become slices, for tables of that many cells."""
     return min(max(ceil(cells / _CELLS_PER_EVENT), _LEAST_BLOCK), _MOST_BLOCK)
 
 
 def recent_of(block: int, epsilon_t: float) -> int:
-    """The newest events that are kept as they are: so many that a block is at most 2 epsilon_t of them."""
-    return ceil(block / (2 * epsilon_t))
+    """The newest events that are kept as they are: the newest slice has at most 2 epsilon_t of them."""
+    return ceil(block / _SLICES_PER_BLOCK / (2 * epsilon_t))
 
 
 def unsliced_nbytes(cells: int, recent: int) -> int:
@@ -41,7 +42,7 @@ def expected_slices(arrivals: float, block: int, recent: int, epsilon_t: float) 
     """The slices that some arrivals need: each older one makes all that it and newer ones hold grow by its share."""
     if arrivals <= recent:
         return 0.0
-    return min(log(arrivals / recent) / log1p(_FULLNESS * 2 * epsilon_t), (arrivals - recent) / block)
+    return min(log(arrivals / recent) / log1p(_FULLNESS * 2 * epsilon_t), (arrivals - recent) * _SLICES_PER_BLOCK / block)
 
 
 def expected_nbytes(arrivals: float, cells: int, block: int, recent: int, epsilon_t: float) -> int:

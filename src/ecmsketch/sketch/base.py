@@ -84,7 +84,7 @@ class BaseSketch(CellReading, ABC):
         """Memory held by the sketch's state."""
         parts = (self._state.counters, self._state.frequent, self._state.late)
         names = sum(sys.getsizeof(name) + 100 for name in self._state.names.values())  # 100: its hash, in a dict
-        return sum(part.nbytes for part in parts if part is not None) + names + 24 * len(self._pending_ticks)
+        return sum(part.nbytes for part in parts if part is not None) + names + self._pending_nbytes
 
     @property
     @locked
@@ -111,6 +111,8 @@ class BaseSketch(CellReading, ABC):
     @property
     def epsilon(self) -> float:
         """What one item's count holds now, merging included: the config's epsilon after `merge_depth` levels."""
+        if self.config.counter == "slices":
+            return self.config.epsilon_t * (self.merge_levels + 1) + self.config.epsilon_cm
         epsilon_sw = carried_epsilon(self.config.epsilon_sw, self.merge_levels)
         return epsilon_sw + self.config.epsilon_cm + epsilon_sw * self.config.epsilon_cm
 
@@ -220,9 +222,12 @@ class BaseSketch(CellReading, ABC):
 
     def _threshold(self, least: float, asked: Asked, no_miss: bool) -> float:
         """The count from which on something is reported as heavy; with `no_miss`, less what counters may lack."""
-        lacking = carried_epsilon(self.config.epsilon_sw, self.merge_levels) if no_miss else 0.0
+        cells = self.config.counter != "slices"  # the upper bounds of slices lack nothing
+        lacking = carried_epsilon(self.config.epsilon_sw, self.merge_levels) if no_miss and cells else 0.0
         return least * (1 - lacking) - asked.missing
 
     def _by_upper(self, asked: Asked, no_miss: bool) -> bool:
         """Whether upper bounds are compared with the threshold: only they never miss, unless a range ends now."""
+        if self.config.counter == "slices":
+            return no_miss
         return no_miss and (asked.newest is not None or asked.until < (self.now or 0))

@@ -16,6 +16,7 @@ from ecmsketch.sketch import bounds
 from ecmsketch.sketch.gathering import Gathering
 from ecmsketch.sketch.locks import locked
 from ecmsketch.sketch.ranges import Interval, ticks_asked
+from ecmsketch.slices import SlicedStream
 
 _MOST_NORMS = 1024
 """Ranges whose number of arrivals is remembered."""
@@ -47,6 +48,9 @@ class CellReading(Gathering):
         return ticks_asked(self._state.config, now, last, between)
 
     def _read(self, cells: NDArray[np.uint32], since: int, until: int) -> Reading:
+        engine = self._flushed().counters
+        if isinstance(engine, SlicedStream):
+            return engine.read(cells, since, until)
         reading = self._read_since(cells, since)
         now = self._flushed().now
         if now is None or until >= now:
@@ -61,7 +65,7 @@ class CellReading(Gathering):
             return reading
         since = min(max(since, state.now - state.config.window), state.now)
         for counters in (state.counters, state.late.settled):
-            if counters is not None:
+            if counters is not None and not isinstance(counters, SlicedStream):
                 reading = bounds.add(reading, counters.read(cells, since, state.now, state.origin))
         held = state.late.held_by_cell(since, self._rows)
         if held is not None:
@@ -79,8 +83,12 @@ class CellReading(Gathering):
         if (since, until) not in self._norms:
             if len(self._norms) >= _MOST_NORMS:
                 self._norms.clear()
-            table = self._read_block(0, self._norm_shape, since, until)
-            self._norms[since, until] = bounds.total(table, self._state.config)
+            engine = self._flushed().counters
+            if isinstance(engine, SlicedStream):
+                self._norms[since, until] = engine.total(since, until)
+            else:
+                table = self._read_block(0, self._norm_shape, since, until)
+                self._norms[since, until] = bounds.total(table, self._state.config)
         return self._norms[since, until]
 
     @property

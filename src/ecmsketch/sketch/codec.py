@@ -19,6 +19,7 @@ from ecmsketch.heavy.names import decode_names, encode_names, forget_names
 from ecmsketch.inputs.integers import is_integer
 from ecmsketch.inputs.kinds import decode_kinds, encode_kinds
 from ecmsketch.inputs.ticks import MIN_TICK
+from ecmsketch.sketch.engines import engine_class
 from ecmsketch.sketch.header_bytes import (
     ENVELOPE,
     HAS_CLOCK,
@@ -36,6 +37,7 @@ from ecmsketch.sketch.header_bytes import (
 )
 from ecmsketch.sketch.late import LateArrivals
 from ecmsketch.sketch.state import SketchState
+from ecmsketch.slices import SlicedStream
 
 __all__ = ["KIND_PREFIX", "KIND_SKETCH", "MAX_NBYTES", "decode", "encode", "kind_in"]
 
@@ -111,13 +113,13 @@ def _decode_arrivals(sections: NDArray[np.uint8], header: Header, config: Sketch
     settled_begin = header.counters_size
     held_begin = settled_begin + header.settled_size
     counters, settled, held = sections[:settled_begin], sections[settled_begin:held_begin], sections[held_begin:]
-    return SketchState(
+    state = SketchState(
         config,
         header.key,
         now if header.has(HAS_CLOCK) else None,
         header.origin if header.has(HAS_ORIGIN) else None,
         header.levels,
-        counter_class(config).decode(counters, config, now, most) if header.has(HAS_COUNTERS) else None,
+        engine_class(config).decode(counters, config, now, most) if header.has(HAS_COUNTERS) else None,
         LateArrivals(
             0,
             _decode_held(held, header.held_count, now),
@@ -128,6 +130,9 @@ def _decode_arrivals(sections: NDArray[np.uint8], header: Header, config: Sketch
             header.dropped,
         ),
     )
+    if isinstance(state.counters, SlicedStream):
+        state.counters.levels = header.levels
+    return state
 
 
 def _encode_frequent(state: SketchState) -> bytes:

@@ -22,6 +22,7 @@ from ecmsketch.sketch.base import BaseSketch
 from ecmsketch.sketch.heaviness import heaviness
 from ecmsketch.sketch.locks import all_locked, locked
 from ecmsketch.sketch.ranges import Asked, Interval
+from ecmsketch.slices import SlicedStream
 
 Item = str | bytes | int | tuple[str | bytes | int, ...]
 
@@ -94,6 +95,8 @@ class EcmSketch(BaseSketch):
         if self.config.model == "count":
             arrivals = float(max(until, 0) - max(since, 0))  # the window may reach before the first arrival
             return Estimate(arrivals, arrivals, arrivals, 1.0)
+        if self.config.counter == "slices":
+            return self._norm(since, until)
         return bounds.total(self._table(since, until), self.config)
 
     @locked
@@ -203,8 +206,7 @@ class EcmSketch(BaseSketch):
         keys, missed = self._names_in(asked.since, asked.until)
         always = self.config.delta_sw == 0  # else the number of arrivals in a range may be wrong
         certain = asked.answer(lambda since, until: self._by_name(keys, since, until), always, always)
-        cells = cells_of(keys, self._rows)
-        point = asked.answer(lambda since, until: self._point(cells, since, until), *self._sure)
+        point = asked.answer(lambda since, until: self._point(keys, since, until), *self._sure)
         return keys, bounds.agree(certain, point), missed
 
     def _names_in(self, since: int, until: int) -> tuple[NDArray[np.uint64], int]:
@@ -258,15 +260,18 @@ class EcmSketch(BaseSketch):
     @locked
     def _estimate(self, items: NDArray[np.uint64], last: Any, between: Any, last_arrivals: int | None) -> Estimates:
         asked = self._asked(last, between, last_arrivals)
-        cells = cells_of(items, self._rows)
-        return asked.answer(lambda since, until: self._point(cells, since, until), *self._sure)
+        return asked.answer(lambda since, until: self._point(items, since, until), *self._sure)
 
     @property
     def _sure(self) -> tuple[bool, bool]:
         """Whether an item's lower bound always holds, and whether its upper one does."""
         return False, self.config.delta_sw == 0
 
-    def _point(self, cells: NDArray[np.uint32], since: int, until: int) -> Estimates:
+    def _point(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
+        engine = self._flushed().counters
+        if isinstance(engine, SlicedStream):
+            return bounds.sliced_point(engine.point(keys, self._rows, 0, since, until), self.config, self.config.width)
+        cells = cells_of(keys, self._rows)
         reading = self._read(cells.ravel(), since, until)
         rows = Reading(*(part.reshape(cells.shape) for part in reading))
         return bounds.point(rows, self._norm(since, until).upper, self.config)

@@ -11,13 +11,14 @@ from ecmsketch.counters import new_counters
 from ecmsketch.counters.arrivals import Batch, Prepared
 from ecmsketch.errors import LateArrivalError
 from ecmsketch.estimate import Estimate
-from ecmsketch.heavy.candidates import FrequentItems
+from ecmsketch.heavy.candidates import FrequentItems, combine
 from ecmsketch.heavy.names import forget_names, note_names, note_rows
 from ecmsketch.inputs.row_hashes import fill_cells
 from ecmsketch.inputs.ticks import MIN_TICK
 from ecmsketch.sketch.locks import Lock, new_lock
 from ecmsketch.sketch.room import Room
 from ecmsketch.sketch.state import SketchState
+from ecmsketch.slices import SlicedStream
 
 _FEW_NAMES = 1024
 """Unused names are dropped when there are more names than this, and twice as many as were in use the last time."""
@@ -58,13 +59,42 @@ class Feeding:
             self._forget_names()
 
     def _add(self, batch: Batch) -> None:
-        """Count arrivals in order, none behind the clock; the state is whole after every block."""
+        """Count arrivals in order, none behind the clock."""
+        if not len(batch.ticks):
+            return
+        if self._state.config.counter == "slices":
+            self._add_to_slices(batch)
+        else:
+            self._add_to_cells(batch)
+        self._room.take(batch.arrivals())
+        self._after_change()
+
+    def _add_to_slices(self, batch: Batch) -> None:
+        state = self._state
+        self._slices().add(batch)
+        if state.config.heavy_hitters:
+            state.frequent = state.frequent or FrequentItems(state.config)
+            state.frequent.add(batch)
+        if state.origin is None:
+            state.origin = int(batch.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
+        state.now = int(batch.ticks[-1])
+
+    def _slices(self) -> SlicedStream:
+        """The slices of a sketch that counts by them."""
+        if self._state.counters is None:
+            self._state.counters = SlicedStream(self._state.config)
+        assert isinstance(self._state.counters, SlicedStream)
+        return self._state.counters
+
+    def _add_to_cells(self, batch: Batch) -> None:
+        """Count arrivals block by block; the state is whole after every block."""
         state = self._state
         cells = np.empty((len(self._rows.low), min(self._block, len(batch.ticks))), np.uint32)
         for begin in range(0, len(batch.ticks), self._block):
             block = batch.select(slice(begin, begin + self._block))
             if state.counters is None:
                 state.counters = new_counters(state.config, state.key)
+            assert not isinstance(state.counters, SlicedStream)
             block_cells = cells[:, : len(block.ticks)]
             fill_cells(block.items, self._rows, block_cells)
             oldest = int(block.ticks[0]) if state.config.model == "time" else (state.now or 0) + 1
@@ -75,9 +105,6 @@ class Feeding:
             if state.origin is None:
                 state.origin = oldest
             state.now = int(block.ticks[-1])
-        if len(batch.ticks):
-            self._room.take(batch.arrivals())
-            self._after_change()
 
     def _split_late(self, batch: Batch) -> tuple[Batch, Batch]:
         """Split a batch into what is on time and what lies behind the clock."""
@@ -97,11 +124,30 @@ class Feeding:
         if state.config.late == "drop":
             state.late.dropped += len(batch.ticks)
             return
-        oldest = state.late.accept(batch, state.now, state.config, self._rows)
+        if state.config.counter == "slices":
+            oldest = self._accept_late(batch)
+        else:
+            oldest = state.late.accept(batch, state.now, state.config, self._rows)
         if oldest is not None:
             state.origin = oldest if state.origin is None else min(state.origin, oldest)
         self._room.take(batch.arrivals())
         self._after_change()
+
+    def _accept_late(self, batch: Batch) -> int | None:
+        """Count in slices what is not too late, the rest as dropped; returns the oldest tick counted."""
+        state = self._state
+        now, config = state.now or 0, state.config
+        late = batch.select(batch.ticks > now - config.allowed_lateness)
+        state.late.dropped += len(batch.ticks) - len(late.ticks)
+        state.late.counted += len(late.ticks)
+        if not len(late.ticks):
+            return None
+        self._slices().add_late(late)
+        if config.heavy_hitters:
+            fresh = FrequentItems(config)
+            fresh.add(late)
+            state.frequent = combine([part for part in (state.frequent, fresh) if part is not None], config, now)
+        return int(late.ticks[0])
 
     def _forget_names(self) -> None:
         """Drop the names of items that are no candidates any more, if names have become many."""

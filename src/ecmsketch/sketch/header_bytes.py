@@ -129,7 +129,7 @@ def _check(header: Header, config: SketchConfig, kind: int) -> None:
     if not MIN_TICK <= min(ticks) <= max(ticks) <= MAX_TICK:
         raise FormatError(f"sketch: expected ticks from -2**61 to 2**62, got {header.origin}, {header.now}")
     has_late = bool(header.held_count or header.has(HAS_SETTLED))
-    if config.model == "count" and has_late:
+    if (config.model == "count" or config.counter == "slices") and has_late:
         raise FormatError("sketch: it has more late arrivals than can be")
     if header.has(HAS_ORIGIN) != (header.has(HAS_COUNTERS) or has_late):
         raise FormatError("sketch: it has a first arrival but no arrivals, or arrivals but no first")

@@ -7,20 +7,22 @@ Randomized waves merge without loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TypeVar
 
-from ecmsketch.counters import MAX_ARRIVALS, Counters, counter_class, new_counters
+from ecmsketch.counters import MAX_ARRIVALS, counter_class, new_counters
 from ecmsketch.errors import MergeError
 from ecmsketch.heavy.candidates import FrequentItems, combine
 from ecmsketch.heavy.names import Names, forget_names
 from ecmsketch.inputs.kinds import unite_kinds
 from ecmsketch.inputs.ticks import MAX_TICK
 from ecmsketch.sketch.base import BaseSketch
+from ecmsketch.sketch.engines import Engine
 from ecmsketch.sketch.locks import all_locked
 from ecmsketch.sketch.state import MAX_LEVELS, SketchState
+from ecmsketch.slices import SlicedStream
 
 METHODS = ("n-way", "binary")
 Kind = TypeVar("Kind", bound=BaseSketch)
@@ -96,24 +98,33 @@ def _merge_once(states: list[SketchState]) -> SketchState:
         result.now = now
     else:
         config = full[0].config
-        levels = max(state.levels for state in full) + (0 if counter_class(config).lossless else 1)
+        full = [_settled(state) for state in full]
+        _check_room(full, now)
+        parts, origins = _parts(full)
+        merged, levels = _merge_engines(parts, origins, max(state.levels for state in full), now)
         if levels > MAX_LEVELS:
             raise MergeError(
                 f"this would be level {levels} of merging, and {MAX_LEVELS} are allowed: each adds error. "
                 "Merge all sites in one call, and use concat() for consecutive segments of one stream"
             )
-        full = [_settled(state) for state in full]
-        _check_room(full, now)
-        parts, origins = _parts(full)
-        result = SketchState(
-            config, full[0].key, now, min(origins), levels, counter_class(config).merge(parts, origins, now)
-        )
+        result = SketchState(config, full[0].key, now, min(origins), levels, merged)
         result.frequent = _combine([part for state in full for part in (state.frequent, state.late.frequent)], result)
         result.names = _names(full, result)
     result.kinds = unite_kinds(state.kinds for state in states)
     result.late.counted = sum(state.late.counted for state in states)
     result.late.dropped = sum(state.late.dropped for state in states)
     return result
+
+
+def _merge_engines(parts: list[Engine], origins: list[int], levels: int, now: int) -> tuple[Engine, int]:
+    """What counts the arrivals of all, and the levels of merging behind it."""
+    slices = [part for part in parts if isinstance(part, SlicedStream)]
+    if slices:
+        merged = SlicedStream.merge(slices, now)
+        return merged, merged.levels
+    counters = [part for part in parts if not isinstance(part, SlicedStream)]
+    kind = type(counters[0])
+    return kind.merge(counters, origins, now), levels + (0 if kind.lossless else 1)
 
 
 def concat_states(states: list[SketchState]) -> SketchState:
@@ -148,7 +159,9 @@ def concat_states(states: list[SketchState]) -> SketchState:
     result.levels = max(state.levels for state in full)
     late = [state.late.settled for state in full]
     result.counters = _concat_counters([state.counters for state in full], result.counters, result, result.key, now)
-    result.late.settled = _concat_counters(late, result.late.settled, result, result.late.key, now)
+    settled = _concat_counters(late, result.late.settled, result, result.late.key, now)
+    assert not isinstance(settled, SlicedStream)
+    result.late.settled = settled
     result.frequent = _combine([state.frequent for state in full], result)
     result.late.frequent = _combine([state.late.frequent for state in full], result)
     result.names = _names(full, result)
@@ -180,13 +193,16 @@ def _names(states: list[SketchState], result: SketchState) -> Names:
 
 
 def _concat_counters(
-    parts: list[Counters | None], last: Counters | None, result: SketchState, key: int, now: int
-) -> Counters | None:
+    parts: Sequence[Engine | None], last: Engine | None, result: SketchState, key: int, now: int
+) -> Engine | None:
     older = [part for part in parts if part is not None and part is not last]
     if not older:
         return last
+    slices = [part for part in parts if isinstance(part, SlicedStream)]
+    if slices:
+        return SlicedStream.concat(slices, now)
     live = new_counters(result.config, key) if last is None else last
-    return counter_class(result.config).concat([*older, live], now)
+    return counter_class(result.config).concat([*older, live], now)  # type: ignore[list-item]
 
 
 def _renumber(state: SketchState, by: int) -> None:
@@ -220,9 +236,10 @@ def _settled(state: SketchState) -> SketchState:
     return state
 
 
-def _parts(states: list[SketchState]) -> tuple[list[Counters], list[int]]:
+def _parts(states: list[SketchState]) -> tuple[list[Engine], list[int]]:
     """All the counters of some sketches, each with its stream's first tick."""
-    parts, origins = [], []
+    parts: list[Engine] = []
+    origins: list[int] = []
     for state in states:
         for counters in (state.counters, state.late.settled):
             if counters is not None and state.origin is not None:

@@ -172,7 +172,8 @@ class PrefixSketch(PrefixLevels):
                     "epsilon"
                 )
             counted = self._counts(level, prefixes, asked)
-            counts = counted.upper if by_upper else counted.value
+            shorter = level is not self.config.levels[-1]
+            counts = counted.upper if by_upper or (shorter and self.config.counter == "slices") else counted.value
             heavy = (counts >= threshold) & (counted.upper > 0)
             prefixes = prefixes[heavy]
             found = Estimates(counted.value[heavy], counted.lower[heavy], counted.upper[heavy], counted.confidence)

@@ -19,6 +19,7 @@ from ecmsketch.inputs.row_hashes import RowHashes, cells_of
 from ecmsketch.sketch import bounds
 from ecmsketch.sketch.base import BaseSketch
 from ecmsketch.sketch.ranges import Asked
+from ecmsketch.slices import SlicedStream
 
 Prefixes = NDArray[np.uint64]
 
@@ -74,17 +75,24 @@ class PrefixLevels(BaseSketch):
 
     def _cells_of(self, level: Level, prefixes: Prefixes) -> NDArray[np.uint32]:
         """The numbers of the cells of some prefixes, as rows x prefixes."""
-        rows = RowHashes(*(column[level.first_row : level.first_row + level.rows] for column in self._rows))
-        return cells_of(prefixes << np.uint64(level.drop), rows)
+        return cells_of(prefixes << np.uint64(level.drop), self._level_rows(level))
+
+    def _level_rows(self, level: Level) -> RowHashes:
+        return RowHashes(*(column[level.first_row : level.first_row + level.rows] for column in self._rows))
 
     def _nodes(self, level: Level, prefixes: Prefixes, since: int, until: int) -> Estimates:
         """How often each of some prefixes came."""
+        engine = self._flushed().counters
+        if isinstance(engine, SlicedStream):
+            number = self.config.levels.index(level)
+            found = engine.point(prefixes, self._level_rows(level), number, since, until)
+            return bounds.sliced_point(found, self.config, None if level.exact else self.config.width)
         cells = self._cells_of(level, prefixes)
         reading = self._read(cells.ravel(), since, until)
-        found = Reading(*(part.reshape(cells.shape) for part in reading))
+        rows = Reading(*(part.reshape(cells.shape) for part in reading))
         if level.exact:
-            return Estimates(found.value[0], found.lower[0], found.upper[0], 1 - self.config.delta_sw)
-        return bounds.point(found, self._total(since, until).upper, self.config)
+            return Estimates(rows.value[0], rows.lower[0], rows.upper[0], 1 - self.config.delta_sw)
+        return bounds.point(rows, self._total(since, until).upper, self.config)
 
     def _counts(self, level: Level, prefixes: Prefixes, asked: Asked) -> Estimates:
         """How often each of some prefixes is among what is asked about."""

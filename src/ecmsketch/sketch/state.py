@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters import Counters
 from ecmsketch.heavy.candidates import FrequentItems
 from ecmsketch.heavy.names import Names
 from ecmsketch.inputs.kinds import NOTHING, Kinds
+from ecmsketch.sketch.engines import Engine
 from ecmsketch.sketch.late import LateArrivals
+from ecmsketch.slices import SlicedStream
 
 MAX_LEVELS = 64
 """Maximum levels of merging. Errors compound at each level, so bounds say nothing long before this."""
@@ -32,7 +33,7 @@ class SketchState:
     """The oldest tick ever counted; before it nothing arrived, so ranges from there are exact."""
     levels: int = 0
     """Levels of merging behind this sketch: each displaced arrivals by epsilon_sw of a range's count at most."""
-    counters: Counters | None = None
+    counters: Engine | None = None
     late: LateArrivals = field(default_factory=LateArrivals)
     frequent: FrequentItems | None = None
     """(heavy_hitters=True) Candidates among what came on time."""
@@ -53,8 +54,11 @@ class SketchState:
         """Bounds of the number of arrivals after `since`, of all items, from one row."""
         if self.now is None or self.origin is None:
             return 0, 0
-        row = np.arange(int(self.config.row_hashes().width[0]), dtype=np.uint32)
         since = min(max(since, self.now - self.config.window), self.now)
+        if isinstance(self.counters, SlicedStream):
+            total = self.counters.total(since, self.now)
+            return floor(total.lower), ceil(total.upper)
+        row = np.arange(int(self.config.row_hashes().width[0]), dtype=np.uint32)
         parts = [part for part in (self.counters, self.late.settled) if part is not None]
         readings = [part.read(row, since, self.now, self.origin) for part in parts]
         held = self.late.held.select(self.late.held.ticks > since).arrivals()

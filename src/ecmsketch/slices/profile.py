@@ -1,0 +1,103 @@
+"""When the arrivals of a slice came: its first and last tick, and the ticks by which a quarter, half and three quarters
+had come. In between, arrivals are taken to be spread evenly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import float64, int64
+
+from ecmsketch.kernels import kernel
+from ecmsketch.slices.table_pool import ARRIVALS, FIRST, LAST, QUARTER
+
+
+@kernel
+def share_until(facts: Any, slot: Any, tick: Any) -> Any:
+    """The share of a slice's arrivals that came at ticks up to `tick`."""
+    begin = facts[slot, FIRST] - int64(1)
+    if tick <= begin:
+        return 0.0
+    if tick >= facts[slot, LAST]:
+        return 1.0
+    for quarter in range(4):
+        end = facts[slot, LAST] if quarter == 3 else facts[slot, QUARTER + quarter]
+        if tick < end:
+            return (float64(quarter) + float64(tick - begin) / float64(end - begin)) / 4.0
+        begin = end
+    return 1.0
+
+
+@kernel
+def tick_of_share(facts: Any, slot: Any, share: Any) -> Any:
+    """The tick by which a share of a slice's arrivals had come."""
+    quarter = min(int64(share * 4.0), int64(3))
+    begin = facts[slot, FIRST] - int64(1) if quarter == 0 else facts[slot, QUARTER + quarter - 1]
+    end = facts[slot, LAST] if quarter == 3 else facts[slot, QUARTER + quarter]
+    inside = share * 4.0 - float64(quarter)
+    return begin + int64(float64(end - begin) * inside + 0.5)
+
+
+@kernel
+def join_facts(facts: Any, begin: Any, end: Any, out: Any) -> None:
+    """Write into `out` the facts of one slice that has the arrivals of the slices begin .. end - 1."""
+    first, last, arrivals = facts[begin, FIRST], facts[begin, LAST], int64(0)
+    apart = True
+    for i in range(begin, end):
+        if i > begin and facts[i, FIRST] < facts[i - 1, LAST]:
+            apart = False
+        first, last = min(first, facts[i, FIRST]), max(last, facts[i, LAST])
+        arrivals += facts[i, ARRIVALS]
+    for quarter in range(3):
+        wanted = float64(arrivals) * float64(quarter + 1) / 4.0
+        if apart:
+            slot = begin
+            while slot < end - 1 and float64(facts[slot, ARRIVALS]) < wanted:
+                wanted -= float64(facts[slot, ARRIVALS])
+                slot += 1
+            tick = tick_of_share(facts, slot, min(wanted / float64(facts[slot, ARRIVALS]), 1.0))
+        else:
+            tick = _tick_of_count(facts, begin, end, wanted, first - int64(1), last)
+        out[QUARTER + quarter] = min(max(tick, first), last)
+    out[FIRST], out[LAST], out[ARRIVALS] = first, last, arrivals
+
+
+@kernel
+def _tick_of_count(facts: Any, begin: Any, end: Any, wanted: Any, low: Any, high: Any) -> Any:
+    """The least tick by which so many arrivals of several slices had come, which lies in (low, high]."""
+    while high - low > int64(1):
+        middle = low + (high - low) // int64(2)
+        came = 0.0
+        for i in range(begin, end):
+            came += share_until(facts, i, middle) * float64(facts[i, ARRIVALS])
+        if came >= wanted:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@kernel
+def fill_facts(ticks: Any, weights: Any, begin: Any, end: Any, counted: Any, out: Any) -> None:
+    """Write into `out` the facts of a slice of the events begin .. end - 1, which are sorted by tick.
+
+    If ticks number arrivals (`counted`), an event of weight w begins w - 1 ticks before its own.
+    """
+    weighted = weights.shape[0] > 0
+    arrivals = end - begin
+    if weighted:
+        arrivals = int64(0)
+        for i in range(begin, end):
+            arrivals += weights[i]
+    before = weights[begin] - int64(1) if weighted and counted else int64(0)
+    out[FIRST], out[LAST], out[ARRIVALS] = ticks[begin] - before, ticks[end - 1], arrivals
+    if not weighted:
+        for quarter in range(3):
+            out[QUARTER + quarter] = ticks[begin + (arrivals * (quarter + int64(1)) + int64(3)) // int64(4) - int64(1)]
+        return
+    at, came = begin, weights[begin]
+    for quarter in range(3):
+        while float64(came) < float64(arrivals) * float64(quarter + 1) / 4.0:
+            at += int64(1)
+            came += weights[at]
+        out[QUARTER + quarter] = ticks[at]

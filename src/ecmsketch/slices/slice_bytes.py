@@ -1,0 +1,175 @@
+"""Bytes <-> events and slices (docs/format.md). Bytes from outside are never trusted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import int64
+from numpy.typing import NDArray
+
+from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
+from ecmsketch.errors import FormatError
+from ecmsketch.inputs.ticks import MIN_TICK
+from ecmsketch.kernels import kernel
+from ecmsketch.kernels.varint import get_varints, put_varints
+from ecmsketch.slices.centring import Blocks
+from ecmsketch.slices.recent_events import RecentEvents, no_events
+from ecmsketch.slices.table_bits import MOST_PARAMETER, best_parameter, get_table, put_table
+from ecmsketch.slices.table_pool import (
+    ARRIVALS,
+    FACTS,
+    FIRST,
+    LAST,
+    QUARTER,
+    SLICES,
+    TABLE,
+    TablePool,
+    add_slice,
+    new_pool,
+    stored,
+    with_space,
+)
+
+_HEADER = 4
+"""Numbers at the beginning: events, events since the last block, whether there are weights, slices."""
+_FACTS = TABLE + 2
+"""Numbers of a slice: its facts, the parameter of its table's code, and the bytes of that."""
+
+
+class Contents(NamedTuple):
+    """What the bytes of slices hold."""
+
+    fresh: int
+    events: RecentEvents
+    pool: TablePool
+
+
+def encode(contents: Contents, now: int, window: int, cells: int) -> bytes:
+    """Events and slices inside the window at `now`, as bytes."""
+    fresh, events, pool = contents
+    inside = events.ticks > now - window
+    if not inside.all():
+        items, ticks, weights = events.items[inside], events.ticks[inside], events.explicit_weights()[inside]
+        events = RecentEvents.of(items, ticks, weights)
+    ticks = events.ticks
+    numbers = [len(events), fresh, int(len(events.weights) > 0)]
+    gaps = np.diff(ticks[::-1], prepend=now) * -1  # newest first, each by its distance to the one after it
+    tables, facts = _encode_slices(pool, now, window, cells)
+    columns = [np.array([*numbers, len(facts)]), gaps, events.weights, facts.ravel()]
+    head = put_varints(np.concatenate(columns).astype(np.int64))
+    return b"".join([head, events.items.astype("<u8").tobytes(), *tables])
+
+
+def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[list[bytes], Ints]:
+    slots = np.arange(pool.used[SLICES])
+    slots = slots[pool.facts[: len(slots), LAST] > now - window]
+    facts, tables = np.empty((len(slots), _FACTS), np.int64), []
+    table = np.zeros(cells, np.int64)
+    for i, slot in enumerate(slots):
+        first, last, arrivals, *quarters = pool.facts[slot, :TABLE].tolist()
+        table[:] = 0
+        add_slice(pool, slot, table)
+        parameter, bits = best_parameter(table)
+        tables.append(put_table(table, parameter, bits).tobytes())
+        spans = (now - last, last - quarters[2], *np.diff([first, *quarters])[::-1].tolist())
+        facts[i] = (*spans, arrivals, parameter, len(tables[-1]))
+    return tables, facts
+
+
+def decode(data: NDArray[np.uint8], now: int, block: int, cells: int, blocks: Blocks) -> Contents:
+    """What `encode` wrote, or a FormatError. Each event and each cell takes a bit at least, so data bounds them."""
+    header, at = get_varints(data, 0, _HEADER)
+    if at < 0:
+        raise FormatError("slices: their header is missing; the data is truncated")
+    count, fresh, weighted, slices = header.tolist()
+    if fresh >= block or weighted > 1 or 9 * count > len(data) or slices * cells > 8 * len(data):
+        raise FormatError(f"slices: {count} events and {slices} slices do not fit into {len(data)} bytes")
+    gaps, at = get_varints(data, at, count)
+    weights, at = get_varints(data, at, count * weighted) if at >= 0 else (gaps, -1)
+    facts, at = get_varints(data, at, slices * _FACTS) if at >= 0 else (gaps, -1)
+    if at < 0 or at + 8 * count > len(data):
+        raise FormatError("slices: their numbers are truncated or malformed")
+    items = data[at : at + 8 * count].view("<u8").astype(np.uint64)
+    ticks = _checked_ticks(gaps, now)
+    total = float(weights.sum(dtype=np.float64)) if weighted else float(count)
+    if total > 4 * MAX_ARRIVALS or (weighted and count and (int(weights.min()) < 1 or int(weights.max()) == 1)):
+        raise FormatError("slices: expected events with positive weights, not all of them one")
+    events = RecentEvents.of(items, ticks, weights) if count else no_events()
+    pool = _decode_slices(data, at + 8 * count, facts.reshape(slices, _FACTS), now, cells, blocks)
+    return Contents(fresh, events, pool)
+
+
+def _checked_ticks(gaps: Ints, now: int) -> Ints:
+    if float(gaps.sum(dtype=np.float64)) > 2.0**63 or (len(gaps) and now - int(gaps.sum()) < MIN_TICK):
+        raise FormatError("slices: expected events after the first tick that there is")
+    ticks: Ints = (now - np.cumsum(gaps))[::-1]
+    return np.ascontiguousarray(ticks)
+
+
+def _decode_slices(data: NDArray[np.uint8], at: int, numbers: Ints, now: int, cells: int, blocks: Blocks) -> TablePool:
+    pool = new_pool(cells)
+    if not len(numbers):
+        if at != len(data):
+            raise FormatError("slices: there are bytes after the last of them")
+        return pool
+    spans = numbers[:, :5].astype(np.float64).sum(axis=1)
+    if spans.max() > 2.0**62 or now - spans.max() < MIN_TICK or numbers[:, 5].astype(np.float64).sum() > 2.0**55:
+        raise FormatError("slices: expected ticks from -2**61 to 2**62, and at most 2**55 arrivals")
+    if (
+        numbers[:, 5].min() < 1
+        or numbers[:, 6].max() > MOST_PARAMETER
+        or numbers[:, 7].astype(np.float64).sum() != (len(data) - at)
+    ):
+        raise FormatError("slices: expected arrivals in each, and tables that fill the bytes")
+    facts = np.zeros((len(numbers), FACTS), np.int64)
+    facts[:, LAST] = now - numbers[:, 0]
+    back = facts[:, LAST, None] - np.cumsum(numbers[:, 1:5], axis=1)
+    facts[:, QUARTER + 2], facts[:, QUARTER + 1], facts[:, QUARTER], facts[:, FIRST] = back.T
+    facts[:, ARRIVALS] = numbers[:, 5]
+    if (np.diff(facts[:, LAST]) < 0).any():
+        raise FormatError("slices: expected them in order of their last ticks")
+    read_pool: tuple[TablePool, int] = _read_tables(pool, data, at, facts, numbers[:, 6:].copy(), blocks)
+    pool, read = read_pool
+    if read < len(numbers):
+        raise FormatError(f"slices: the table of slice {read} is malformed")
+    return pool
+
+
+@kernel
+def _read_tables(pool: Any, data: Any, at: Any, facts: Any, numbers: Any, blocks: Any) -> Any:
+    """(Slices with their tables, how many were read before one was wrong)."""
+    pool = with_space(pool, facts.shape[0], int64(0), int64(0))
+    cells = int64(0)
+    for block in range(blocks.first.shape[0]):
+        cells += blocks.rows[block] * blocks.width[block]
+    table = np.empty(cells, np.int64)
+    for slot in range(facts.shape[0]):
+        end = at + numbers[slot, 1]
+        parameter = numbers[slot, 0]
+        if get_table(data, at, end, parameter, table) != end or not _adds_up(table, facts[slot, ARRIVALS], blocks):
+            return pool, int64(slot)
+        if best_parameter(table)[0] != parameter:
+            return pool, int64(slot)
+        pool.facts[slot] = facts[slot]
+        pool.used[SLICES] = slot + int64(1)
+        pool = stored(pool, slot, table)
+        at = end
+    return pool, facts.shape[0]
+
+
+@kernel
+def _adds_up(table: Any, arrivals: Any, blocks: Any) -> Any:
+    """Whether every row has counted every arrival once."""
+    for block in range(blocks.first.shape[0]):
+        at = blocks.first[block]
+        for _ in range(blocks.rows[block]):
+            counted = int64(0)
+            for j in range(at, at + blocks.width[block]):
+                counted += table[j]
+                if counted > arrivals:
+                    return False
+            if counted != arrivals:
+                return False
+            at += blocks.width[block]
+    return True

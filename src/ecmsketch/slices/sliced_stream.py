@@ -1,0 +1,148 @@
+"""SlicedStream: the state of the second engine. The newest events as they are, and slices that grow with age."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters.arrivals import Batch
+from ecmsketch.counters.contract import Ints
+from ecmsketch.inputs.row_hashes import RowHashes
+from ecmsketch.slices import slice_bytes
+from ecmsketch.slices.absorbing import absorb, absorb_late
+from ecmsketch.slices.making import Plan
+from ecmsketch.slices.recent_events import RecentEvents, no_events
+from ecmsketch.slices.settling import scratch
+from ecmsketch.slices.stacking import united
+from ecmsketch.slices.stream_reading import StreamReading, blocks_of
+from ecmsketch.slices.table_pool import ARRIVALS, FREE_ROWS, SLICES, TABLE, TablePool, new_pool, trimmed
+
+_NO_WEIGHTS = np.empty(0, np.int64)
+
+
+class SlicedStream(StreamReading):
+    """Events and slices of one stream, or of several that were merged."""
+
+    def __init__(self, config: SketchConfig) -> None:
+        self.config = config
+        self.levels = 0
+        """Levels of merging behind the slices."""
+        self.fresh = 0
+        """Events since the last block of events became slices."""
+        self.events = no_events()
+        self.pool = new_pool(config.cells)
+        self._changed()
+
+    @classmethod
+    def _of(cls, config: SketchConfig, contents: slice_bytes.Contents) -> Self:
+        stream = cls(config)
+        stream.fresh, stream.events, stream.pool = contents
+        return stream
+
+    @property
+    def rows(self) -> RowHashes:  # type: ignore[override]
+        """The hashes that give items their cells."""
+        return self.config.row_hashes()
+
+    @property
+    def slice_count(self) -> int:
+        """Slices, without what is still kept as events."""
+        return int(self.pool.used[SLICES])
+
+    def add(self, batch: Batch) -> None:
+        """Count arrivals that are sorted by tick and not before those already there."""
+        known = len(self.events)
+        weighted = batch.weights is not None or len(self.events.weights) > 0
+        items = np.concatenate([self.events.items, batch.items])
+        ticks = np.concatenate([self.events.ticks, batch.ticks])
+        weights = _NO_WEIGHTS
+        if weighted:
+            weights = np.concatenate([self.events.explicit_weights(), batch.explicit_weights()])
+        table = scratch(self.pool, self.config.cells, weights)
+        outcome = absorb(self.pool, items, ticks, weights, known, self.fresh, self._plan, self.rows, table)
+        self._keep(items, ticks, weights, outcome)
+
+    def add_late(self, batch: Batch) -> None:
+        """Count arrivals that are sorted by tick and lie anywhere inside the window."""
+        known, more = len(self.events), len(batch.ticks)
+        weights = np.concatenate([self.events.explicit_weights(), batch.explicit_weights()])
+        late = batch._replace(weights=batch.explicit_weights())
+        items = np.concatenate([self.events.items, np.empty(more, np.uint64)])
+        ticks = np.concatenate([self.events.ticks, np.empty(more, np.int64)])
+        table = scratch(self.pool, self.config.cells, weights)
+        outcome = absorb_late(self.pool, items, ticks, weights, known, late, self.fresh, self._plan, self.rows, table)
+        self._keep(items, ticks, weights, outcome)
+
+    def _keep(self, items: NDArray[np.uint64], ticks: Ints, weights: Ints, outcome: tuple[TablePool, int, int]) -> None:
+        """Let what a kernel made of slices and events be the state."""
+        self.pool, start, self.fresh = outcome
+        self.events = RecentEvents.of(items[start:], ticks[start:], weights[start:])
+        if int(self.pool.used[FREE_ROWS]) * 8 > len(self.pool.pool):
+            self.pool = trimmed(self.pool)
+        self._changed(slices=start > 0)
+
+    @property
+    def _plan(self) -> Plan:
+        config = self.config
+        counted = int(config.model == "count")
+        return Plan(config.recent, config.block, config.window, counted, config.epsilon_t, self.carried, config.cells)
+
+    @classmethod
+    def merge(cls, parts: list[Self], now: int) -> Self:
+        """The union of several streams, as far as it is inside the window at `now`.
+
+        It adds a level of error only if slices of two streams lie over each other: events are merged without loss.
+        """
+        sliced = sum(part.slice_count > 0 for part in parts)
+        return cls._united(parts, max(part.levels for part in parts) + (1 if sliced > 1 else 0), now)
+
+    @classmethod
+    def concat(cls, segments: list[Self], now: int) -> Self:
+        """Consecutive segments of one stream, without added error."""
+        return cls._united(segments, max(segment.levels for segment in segments), now)
+
+    @classmethod
+    def _united(cls, parts: list[Self], levels: int, now: int) -> Self:
+        result = cls(parts[0].config)
+        result.levels = levels
+        contents = [(part.events, part.pool) for part in parts]
+        result.events, result.pool = united(contents, result._plan, result.rows, now)
+        return result
+
+    def shift(self, ticks: int) -> None:
+        """Move every arrival later by that many ticks."""
+        self.events = self.events.shift(ticks)
+        facts = self.pool.facts.copy()
+        facts[:, [column for column in range(TABLE) if column != ARRIVALS]] += ticks
+        self.pool = self.pool._replace(facts=facts)
+        self._changed()
+
+    def encode(self, now: int) -> bytes:
+        """The state at `now` as bytes; equal states give equal bytes."""
+        contents = slice_bytes.Contents(self.fresh, self.events, self.pool)
+        return slice_bytes.encode(contents, now, self.config.window, self.config.cells)
+
+    @classmethod
+    def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int, most: int) -> Self:
+        """The state that `encode` wrote, or a FormatError. It takes few more bytes of memory than there is data."""
+        contents = slice_bytes.decode(data, now, config.block, config.cells, blocks_of(config))
+        return cls._of(config, contents)
+
+    def copy(self, config: SketchConfig | None = None) -> Self:
+        """An independent copy, under a config that reads it differently if given."""
+        copied = self._of(config or self.config, slice_bytes.Contents(self.fresh, self.events, trimmed(self.pool)))
+        copied.levels = self.levels
+        return copied
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held by the state, without tables that are remembered for questions."""
+        return int(self.events.nbytes + sum(part.nbytes for part in self.pool))
+
+    @property
+    def bucket_count(self) -> int:
+        """Slices, and events."""
+        return self.slice_count + len(self.events)

@@ -1,0 +1,100 @@
+"""Uniting the slices and events of several streams, in whatever order they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import int64
+from xxhash import xxh64_intdigest
+
+from ecmsketch.counters.contract import Ints
+from ecmsketch.inputs.row_hashes import RowHashes
+from ecmsketch.kernels import kernel
+from ecmsketch.slices.absorbing import age
+from ecmsketch.slices.joining import join_slices
+from ecmsketch.slices.making import Plan
+from ecmsketch.slices.recent_events import RecentEvents
+from ecmsketch.slices.settling import scratch, settle, weigh
+from ecmsketch.slices.table_pool import (
+    LAST,
+    OVER_COUNT,
+    OVER_ROW,
+    PLANE,
+    PLANES,
+    SLICES,
+    TABLE,
+    TablePool,
+    drop_oldest,
+    trimmed,
+)
+
+Part = tuple[RecentEvents, TablePool]
+
+
+def united(parts: list[Part], plan: Plan, rows: RowHashes, now: int) -> Part:
+    """The events and slices of all parts, those outside the window forgotten, and joined as the plan allows."""
+    pool = _stacked([pool for _, pool in parts])
+    drop_oldest(pool, now - plan.window)
+    items = np.concatenate([events.items for events, _ in parts])
+    ticks = np.concatenate([events.ticks for events, _ in parts])
+    weights = np.concatenate([events.explicit_weights() for events, _ in parts])
+    inside = ticks > now - plan.window
+    items, ticks, weights = items[inside], ticks[inside], weights[inside]
+    order = np.lexsort((weights, items, ticks))
+    items, ticks, weights = items[order], ticks[order], weights[order]
+    if len(items) and (weights == 1).all():
+        weights = weights[:0]
+    if len(items) >= plan.recent + plan.block or (pool.used[SLICES] and len(parts) > 1):
+        pool, start = _aged(pool, items, ticks, weights, plan, rows, scratch(pool, plan.cells, weights))
+        items, ticks, weights = items[start:], ticks[start:], weights[start:]
+    return RecentEvents.of(items, ticks, weights), trimmed(pool)
+
+
+@kernel
+def _aged(pool: Any, items: Any, ticks: Any, weights: Any, plan: Any, rows: Any, table: Any) -> Any:
+    """(Slices with all but the newest events, where these begin)."""
+    count, start = items.shape[0], int64(0)
+    arrivals = weigh(weights, start, count)
+    if count > plan.recent:
+        pool, start, arrivals = age(pool, items, ticks, weights, start, count, arrivals, plan, rows, table)
+    else:
+        join_slices(pool, arrivals, plan.epsilon_t, plan.carried)
+    return settle(pool, items, weights, rows, table), start
+
+
+def _stacked(pools: list[TablePool]) -> TablePool:
+    """All slices of some pools in one, sorted by time; the order of the pools is lost."""
+    whole = [trimmed(pool) for pool in pools]
+    facts = np.concatenate([pool.facts for pool in whole])
+    where = np.full((len(facts), max(pool.where.shape[1] for pool in whole)), -1, np.int32)
+    tables = rows = overs = 0
+    for pool in whole:
+        count, columns = pool.where.shape
+        places = where[tables : tables + count, :columns]
+        places[:] = pool.where
+        places[:, PLANE:] += rows
+        places[places[:, OVER_ROW] >= 0, OVER_ROW] += overs
+        facts[tables : tables + count, TABLE] += tables
+        tables, rows, overs = tables + count, rows + len(pool.pool), overs + len(pool.over)
+    pool_rows, over_rows = np.concatenate([p.pool for p in whole]), np.concatenate([p.over for p in whole])
+    order = _in_order(facts, where, pool_rows, over_rows)
+    free = [np.empty(count, np.int32) for count in (tables, rows, overs)]
+    used = np.array([len(facts), 0, 0, 0], np.int64)
+    return TablePool(facts[order], where, pool_rows, over_rows, free[0], free[1], free[2], used)
+
+
+def _in_order(facts: Ints, where: Any, pool_rows: Any, over_rows: Any) -> Ints:
+    """Slices by their last ticks; where all facts are the same, by their tables."""
+    keys = [facts[:, column] for column in range(TABLE) if column != LAST]
+    order: Ints = np.lexsort((*keys, facts[:, LAST]))
+    same = np.flatnonzero((np.diff(facts[order, :TABLE], axis=0) == 0).all(axis=1))
+    if not len(same):
+        return order
+    tied = np.zeros(len(facts), np.uint64)
+    for slot in order[np.union1d(same, same + 1)]:
+        place = where[facts[slot, TABLE]]
+        data = pool_rows[place[PLANE : PLANE + place[PLANES]]].tobytes()
+        data += over_rows[place[OVER_ROW], : place[OVER_COUNT]].tobytes() if place[OVER_ROW] >= 0 else b""
+        tied[slot] = xxh64_intdigest(data)
+    return np.lexsort((tied, *keys, facts[:, LAST]))

@@ -1,0 +1,297 @@
+"""Slices and their tables, as a few arrays that kernels work on.
+
+A slice stands for the arrivals of a stretch of time, and has a Count-Min table of its own. Most counts are small, so
+a table is kept as planes of two bits: the lowest two bits of every cell are one row of `pool`, the next two another
+row, as many as most cells need. The few cells that need more are entries of an overflow row: cell + (rest) * 2^25.
+
+While events are taken in, slices are joined without touching their tables: a slice is then a chain of tables, and a
+range of events that are not counted yet. `settle` adds them up, once (absorbing.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import int32, int64, uint8
+from numpy.typing import NDArray
+
+from ecmsketch.kernels import kernel
+from ecmsketch.kernels.decorator import inlined
+
+FIRST, LAST, ARRIVALS, QUARTER = 0, 1, 2, 3
+"""Columns of `facts`: first and last tick, arrivals, and the ticks by which a quarter, half, three quarters came."""
+TABLE, BEGIN, END = 6, 7, 8
+"""Columns of `facts`: the first table of the slice, or -1; the range of events that are not counted yet."""
+FACTS = 9
+NEXT, PLANES, OVER_ROW, OVER_COUNT, PLANE = 0, 1, 2, 3, 4
+"""Columns of `where`: the next table of the chain, planes in use, overflow row, entries in it, rows of the planes."""
+MOST_PLANES = 27
+"""27 planes of two bits hold 2**53, the most arrivals of a window."""
+SLICES, FREE_TABLES, FREE_ROWS, FREE_OVERS = 0, 1, 2, 3
+"""Places in `used`: how many slices there are, and how many tables, pool rows and overflow rows are free."""
+CELL_BITS = 25
+"""Bits of a cell's number in an overflow entry; a config has at most 2**25 cells."""
+_MOST_OVER = 2**38
+"""What is left of a cell in an overflow entry is less than this."""
+
+
+class TablePool(NamedTuple):
+    """Slices sorted by their last tick, oldest first, and the rows in which their tables are kept."""
+
+    facts: NDArray[np.int64]
+    where: NDArray[np.int32]
+    pool: NDArray[np.uint8]
+    over: NDArray[np.int64]
+    free_tables: NDArray[np.int32]
+    free_rows: NDArray[np.int32]
+    free_overs: NDArray[np.int32]
+    used: NDArray[np.int64]
+
+
+def new_pool(cells: int) -> TablePool:
+    """No slices, and no memory for any. A row has four cells a byte; an overflow row takes as many bytes."""
+    none = np.empty(0, np.int32)
+    return TablePool(
+        np.empty((0, FACTS), np.int64),
+        np.empty((0, PLANE + 4), np.int32),
+        np.empty((0, -(-cells // 4)), np.uint8),
+        np.empty((0, max(cells // 32, 2)), np.int64),
+        none,
+        none,
+        none,
+        np.zeros(4, np.int64),
+    )
+
+
+@kernel
+def _more(needed: Any, there: Any, size: Any) -> Any:
+    """How much to add so that as much as is needed is there: an eighth more than that."""
+    return int64(0) if needed <= there else needed - there + size // int64(8)
+
+
+@kernel
+def _more_free(free: Any, count: Any, known: Any, more: Any) -> Any:
+    """The numbers that are free, when `more` are added to the `known` ones."""
+    grown = np.empty(known + more, np.int32)
+    grown[:count] = free[:count]
+    for i in range(more):
+        grown[count + i] = int32(known + i)
+    return grown
+
+
+@kernel
+def with_space(work: Any, slices: Any, planes: Any, overs: Any) -> Any:
+    """The same slices with space for so many more slices, and for a table of so many planes and overflow rows."""
+    used, tables = work.used, work.where.shape[0]
+    rows, over_rows, columns = work.pool.shape[0], work.over.shape[0], work.where.shape[1]
+    new_slices = _more(used[SLICES] + slices, work.facts.shape[0], used[SLICES])
+    new_tables = _more(min(planes, int64(1)), used[FREE_TABLES], tables)
+    new_rows, new_overs = _more(planes, used[FREE_ROWS], rows), _more(overs, used[FREE_OVERS], over_rows)
+    new_columns = max(PLANE + planes - columns, int64(0))
+    if new_slices + new_tables + new_rows + new_overs + new_columns == int64(0):
+        return work
+    facts, where, pool, over = work.facts, work.where, work.pool, work.over
+    if new_slices:
+        facts = np.empty((facts.shape[0] + new_slices, FACTS), np.int64)
+        facts[: used[SLICES]] = work.facts[: used[SLICES]]
+    if new_tables + new_columns:
+        where = np.empty((tables + new_tables, columns + new_columns), np.int32)
+        where[:tables, :columns] = work.where
+    if new_rows:
+        pool = np.empty((rows + new_rows, pool.shape[1]), np.uint8)
+        pool[:rows] = work.pool
+    if new_overs:
+        over = np.empty((over_rows + new_overs, over.shape[1]), np.int64)
+        over[:over_rows] = work.over
+    free_tables = _more_free(work.free_tables, used[FREE_TABLES], tables, new_tables)
+    free_rows = _more_free(work.free_rows, used[FREE_ROWS], rows, new_rows)
+    free_overs = _more_free(work.free_overs, used[FREE_OVERS], over_rows, new_overs)
+    now_used = used + np.array([int64(0), new_tables, new_rows, new_overs])
+    return TablePool(facts, where, pool, over, free_tables, free_rows, free_overs, now_used)
+
+
+@kernel
+def trimmed(work: Any) -> Any:
+    """A copy of settled slices without unused memory."""
+    count = work.used[SLICES]
+    rows = overs = int64(0)
+    planes = int64(4)
+    for slot in range(count):
+        table = work.facts[slot, TABLE]
+        rows += int64(work.where[table, PLANES])
+        planes = max(planes, int64(work.where[table, PLANES]))
+        overs += int64(work.where[table, OVER_ROW] >= 0)
+    pool = np.empty((rows, work.pool.shape[1]), np.uint8)
+    over = np.zeros((overs, work.over.shape[1]), np.int64)
+    facts, where = work.facts[:count].copy(), np.zeros((count, PLANE + planes), np.int32)
+    row = other = int64(0)
+    for slot in range(count):
+        source = work.where[facts[slot, TABLE]]
+        facts[slot, TABLE] = slot
+        where[slot, :PLANE] = source[:PLANE]
+        for plane in range(int64(source[PLANES])):
+            pool[row] = work.pool[source[PLANE + plane]]
+            where[slot, PLANE + plane] = int32(row)
+            row += int64(1)
+        if source[OVER_ROW] >= 0:
+            entries = int64(source[OVER_COUNT])
+            over[other, :entries] = work.over[source[OVER_ROW], :entries]
+            where[slot, OVER_ROW] = int32(other)
+            other += int64(1)
+    used = np.array([count, int64(0), int64(0), int64(0)], np.int64)
+    free = np.empty(count, np.int32), np.empty(rows, np.int32), np.empty(overs, np.int32)
+    return TablePool(facts, where, pool, over, free[0], free[1], free[2], used)
+
+
+@kernel
+def add_table(work: Any, number: Any, table: Any) -> None:
+    """Add the cells of one of the tables to a table of whole numbers."""
+    kind = table.dtype.type
+    planes = int64(work.where[number, PLANES])
+    for plane in range(planes):
+        row = work.pool[work.where[number, PLANE + plane]]
+        shift = kind(2 * plane)
+        for part in range(4):
+            bits, begin = uint8(2 * part), part * row.shape[0]
+            cells = table[begin : begin + row.shape[0]]
+            for j in range(cells.shape[0]):
+                cells[j] += kind((row[j] >> bits) & uint8(3)) << shift
+    if work.where[number, OVER_ROW] >= 0:
+        entries = work.over[work.where[number, OVER_ROW]]
+        for i in range(work.where[number, OVER_COUNT]):
+            cell, left = entries[i] & int64(2**CELL_BITS - 1), entries[i] >> int64(CELL_BITS)
+            table[cell] += kind(left << int64(2 * planes))
+
+
+@kernel
+def add_slice(work: Any, slot: Any, table: Any) -> None:
+    """Add the cells of a slice to a table; events that are not counted yet are left out."""
+    number = work.facts[slot, TABLE]
+    while number >= 0:
+        add_table(work, number, table)
+        number = int64(work.where[number, NEXT])
+
+
+@kernel
+def planes_needed(table: Any, most_over: Any) -> Any:
+    """(Planes for a table, cells that need an overflow entry besides)."""
+    kind = table.dtype.type
+    largest = kind(0)
+    for j in range(table.shape[0]):
+        largest = max(largest, table[j])
+    planes = int64(1)
+    while True:
+        limit = int64(1) << (int64(2) * planes)
+        if int64(largest) < limit:
+            return planes, int64(0)
+        counted, least = kind(0), kind(limit - int64(1))
+        for j in range(table.shape[0]):
+            counted += kind(1) if table[j] > least else kind(0)
+        beyond = int64(counted)
+        if beyond <= most_over and int64(largest) >> (int64(2) * planes) < int64(_MOST_OVER):
+            return planes, beyond
+        planes += int64(1)
+
+
+@kernel
+def _store_planes(work: Any, number: Any, table: Any, planes: Any) -> None:
+    kind = table.dtype.type
+    for plane in range(planes):
+        work.used[FREE_ROWS] -= int64(1)
+        free = work.free_rows[work.used[FREE_ROWS]]
+        work.where[number, PLANE + plane] = free
+        _pack(table, kind(2 * plane), work.pool[free])
+
+
+@kernel
+def _pack(table: Any, bits: Any, row: Any) -> None:
+    """Write two bits of each cell into a row, four cells a byte: cells of the same place in each quarter of a table."""
+    kind = table.dtype.type
+    length, three = row.shape[0], kind(3)
+    first, second, third = table[:length], table[length : 2 * length], table[2 * length : 3 * length]
+    fourth = table[3 * length :]
+    if third.shape[0] == length:
+        for j in range(fourth.shape[0]):
+            low = ((first[j] >> bits) & three) | (((second[j] >> bits) & three) << kind(2))
+            row[j] = uint8(low | (((third[j] >> bits) & three) << kind(4)) | (((fourth[j] >> bits) & three) << kind(6)))
+    for j in range(fourth.shape[0] if third.shape[0] == length else int64(0), length):
+        byte = (first[j] >> bits) & three
+        if j < second.shape[0]:
+            byte |= ((second[j] >> bits) & three) << kind(2)
+        if j < third.shape[0]:
+            byte |= ((third[j] >> bits) & three) << kind(4)
+        row[j] = uint8(byte)
+
+
+@kernel
+def stored(work: Any, slot: Any, table: Any) -> Any:
+    """The slices with a table as that of a slice that has none, with more space if it is needed."""
+    planes, beyond = planes_needed(table, work.over.shape[1])
+    work = with_space(work, int64(0), planes, min(beyond, int64(1)))
+    used = work.used
+    used[FREE_TABLES] -= int64(1)
+    number = int64(work.free_tables[used[FREE_TABLES]])
+    work.facts[slot, TABLE] = number
+    work.where[number, NEXT], work.where[number, PLANES] = int32(-1), int32(planes)
+    work.where[number, OVER_ROW], work.where[number, OVER_COUNT] = int32(-1), int32(beyond)
+    _store_planes(work, number, table, planes)
+    if beyond:
+        used[FREE_OVERS] -= int64(1)
+        free = work.free_overs[used[FREE_OVERS]]
+        work.where[number, OVER_ROW] = free
+        at, shift = int64(0), int64(2) * planes
+        for j in range(table.shape[0]):
+            left = int64(table[j]) >> shift
+            if left > int64(0):
+                work.over[free, at] = int64(j) | (left << int64(CELL_BITS))
+                at += int64(1)
+    return work
+
+
+@kernel
+def release_tables(work: Any, slot: Any) -> None:
+    """Let others use the rows of a slice's tables."""
+    used = work.used
+    number = work.facts[slot, TABLE]
+    while number >= 0:
+        for plane in range(int64(work.where[number, PLANES])):
+            work.free_rows[used[FREE_ROWS]] = work.where[number, PLANE + plane]
+            used[FREE_ROWS] += int64(1)
+        if work.where[number, OVER_ROW] >= 0:
+            work.free_overs[used[FREE_OVERS]] = work.where[number, OVER_ROW]
+            used[FREE_OVERS] += int64(1)
+        work.free_tables[used[FREE_TABLES]] = int32(number)
+        used[FREE_TABLES] += int64(1)
+        number = int64(work.where[number, NEXT])
+    work.facts[slot, TABLE] = int64(-1)
+
+
+@inlined
+def move_facts(facts: Any, source: Any, target: Any) -> None:
+    """Copy the facts of a slice to another place; quicker than to assign a row."""
+    for column in range(FACTS):
+        facts[target, column] = facts[source, column]
+
+
+@kernel
+def insert_slot(work: Any, at: Any) -> None:
+    """Make way for a slice at a place; there is space for it."""
+    count = work.used[SLICES]
+    for i in range(count, at, -1):
+        move_facts(work.facts, i - 1, i)
+    work.used[SLICES] = count + int64(1)
+
+
+@kernel
+def drop_oldest(work: Any, limit: Any) -> None:
+    """Forget slices whose last tick is not after `limit`."""
+    count = work.used[SLICES]
+    expired = int64(0)
+    while expired < count and work.facts[expired, LAST] <= limit:
+        release_tables(work, expired)
+        expired += int64(1)
+    if expired:
+        for i in range(expired, count):
+            move_facts(work.facts, i, i - expired)
+        work.used[SLICES] = count - expired
