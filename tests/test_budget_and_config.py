@@ -103,13 +103,14 @@ def test_configs_are_frozen_and_compare_by_value():
     assert make().compatible(make(estimator="half"))
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 @pytest.mark.parametrize("epsilon", [0.1, 0.03])
 def test_expected_memory_is_close_to_what_a_sketch_takes(counter, epsilon):
     config = make(epsilon=epsilon, window=10**6, counter=counter)
     sketch = ecm.EcmSketch(config, site="x")
     sketch.update_many(np.random.default_rng(0).integers(0, 10**6, 10**6), np.arange(10**6))
-    assert config.expected_nbytes(10**6) == pytest.approx(sketch.nbytes, rel=0.3)
+    rough = 0.5 if counter == "slices" else 0.3  # how well cells are packed depends on the stream
+    assert config.expected_nbytes(10**6) == pytest.approx(sketch.nbytes, rel=rough)
 
 
 def test_describe_says_what_each_counter_and_each_split_costs():

@@ -103,7 +103,7 @@ class TestCandidates:
         assert frequent.candidates(0, 10**7).missed <= 0.1 * 1_600_000
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_all_that_is_heavy_is_found_and_little_else(counter):
     """60 trials. Whatever came phi/(1 - epsilon_sw) is always found (rw: but for delta); something below phi - epsilon
     is reported in a share of delta of the trials at most, plus three standard deviations."""
@@ -134,7 +134,7 @@ def test_all_that_is_heavy_is_found_and_little_else(counter):
 
 
 @pytest.mark.parametrize("sites", [2, 7, 64])
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_merged_sites_give_the_names_of_all(sites, counter):
     rng = np.random.default_rng(sites)
     config = make(epsilon=0.05, merge_depth=1, counter=counter)

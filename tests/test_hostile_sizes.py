@@ -133,7 +133,7 @@ def test_what_is_large_itself_is_read_and_copies_always_are():
     assert ecm.EcmSketch.deserialize(wide.serialize()) == wide
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 @pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1])
 def test_the_config_says_what_a_first_arrival_takes(counter, epsilon):
     try:

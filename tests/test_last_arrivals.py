@@ -59,7 +59,7 @@ def check(found, truth, always):
 
 @given(
     stream=streams(WINDOW, most=1200),
-    counter=st.sampled_from(["eh", "dw"]),
+    counter=st.sampled_from(["eh", "dw", "slices"]),
     epsilon=st.sampled_from([0.5, 0.05]),
     seed=st.integers(0, 2**32),
 )
@@ -109,7 +109,7 @@ def check_ordered(prefix, count, truth):
             assert found.lower <= found.value <= found.upper
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_a_tick_with_more_than_are_wanted_is_shared_out(counter):
     config = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=WINDOW, counter=counter, heavy_hitters=True)
     if counter == "rw":
@@ -144,7 +144,7 @@ def test_ordered_numbers_on_a_shared_tick():
     assert sketch.heavy_hitters(0.6, last_arrivals=10) == []
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
 def test_late_arrivals_and_merged_sites(counter):
     rng = np.random.default_rng(3)
     config = ecm.SketchConfig(
@@ -164,7 +164,7 @@ def test_late_arrivals_and_merged_sites(counter):
         check(merged.estimate_many(np.arange(ITEMS), last_arrivals=count), truth, always=False)
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
 def test_count_based_windows_know_the_order(counter):
     rng = np.random.default_rng(4)
     config = ecm.SketchConfig(epsilon=0.5, delta=0.3, window=WINDOW, counter=counter, model="count")

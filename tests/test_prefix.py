@@ -37,7 +37,7 @@ def exact_quantile(items, q):
     return int(ordered[max(int(np.ceil(q * len(ordered))) - 1, 0)])
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
 @pytest.mark.parametrize(("bits", "radix"), [(12, 2), (16, 4), (32, 16), (64, 256), (13, 16), (1, 2), (10, 256)])
 @pytest.mark.parametrize("model", ["time", "count"])
 class TestAgainstTheExactWindow:
@@ -83,7 +83,7 @@ class TestAgainstTheExactWindow:
 
 
 @pytest.mark.parametrize("radix", [2, 4, 16, 256])
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_theorem_5_as_corrected(radix, counter):
     """60 trials. Recall above phi/(1 - epsilon_sw) is always one; something below phi - epsilon is reported in a share
     of delta of the trials at most, plus three standard deviations."""
@@ -115,7 +115,7 @@ def test_small_epsilon_makes_quantiles_sharp():
         assert low - 0.01 <= q <= high + 0.01
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 @pytest.mark.parametrize("sites", [2, 8, 64])
 def test_merged_sites_stay_within_the_carried_bound(counter, sites):
     config = make(merge_depth=1, counter=counter)
@@ -235,7 +235,7 @@ class TestRefusals:
 
 
 @pytest.mark.parametrize("model", ["time", "count"])
-@pytest.mark.parametrize("counter", ["eh", "dw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
 def test_last_arrivals_of_one_site_and_of_merged_ones(model, counter):
     rng = np.random.default_rng(5)
     items, ticks = numbers(6000, 16, rng), ticks_of("steady", 6000, WINDOW, rng)

@@ -29,7 +29,7 @@ def exact_quantiles(items, weights, q) -> set[int]:
 
 @given(
     stream=streams(WINDOW, most=1500),
-    counter=st.sampled_from(["eh", "dw"]),
+    counter=st.sampled_from(["eh", "dw", "slices"]),
     epsilon=st.sampled_from([0.5, 0.1, 0.02]),
     bits=st.sampled_from([1, 5, 12, 40]),
     radix=st.sampled_from([2, 16]),
@@ -69,7 +69,7 @@ def check_ranks(sketch, found, share, last):
         assert sketch.rank(int(found.lower) - 1, last=last).lower < max(share * total.upper, 1) + 1e-6
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
 def test_the_least_and_the_greatest_of_a_few_numbers_among_collisions(counter):
     """Few numbers in a tiny table: below the least of them others seem to have come."""
     for seed in range(150, 180):
@@ -83,7 +83,7 @@ def test_the_least_and_the_greatest_of_a_few_numbers_among_collisions(counter):
             assert found.covers(exact), (seed, q, found)
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_of_few_arrivals_quantiles_are_exact(counter):
     config = ecm.SketchConfig(epsilon=0.05, delta=0.1, window=WINDOW, counter=counter)
     sketch = ecm.PrefixSketch(config, bits=8, site="here")

@@ -96,7 +96,7 @@ def test_flights_by_origin_merge_into_all_flights(shared_data):
 
 
 @pytest.mark.parametrize("source", [twitter, flights, worldcup])
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_named_heavy_hitters_of_real_streams(shared_data, source, counter):
     items, ticks, window = source(shared_data)
     epsilon, phi = (0.05, 0.08) if counter == "rw" else (0.01, 0.015)
@@ -129,7 +129,7 @@ def test_named_heavy_hitters_of_real_streams(shared_data, source, counter):
 
 
 @pytest.mark.parametrize("radix", [2, 4, 16, 256])
-@pytest.mark.parametrize("counter", ["eh", "dw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
 def test_windowed_percentiles_of_real_delays(shared_data, radix, counter):
     table = pq.read_table(shared_data / "flights" / "flights-3m.parquet", columns=["date", "delay"]).slice(0, 600_000)
     minutes = table["date"].to_numpy().astype("datetime64[m]").astype(np.int64)

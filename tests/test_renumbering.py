@@ -10,7 +10,7 @@ from ecmsketch.counters import numbering
 from ecmsketch.errors import InputError, MergeError
 
 WINDOW = 100
-COUNTERS = ["eh", "dw", "rw"]
+COUNTERS = ["eh", "dw", "rw", "slices"]
 
 
 def make(counter="eh", **changes):

@@ -39,7 +39,7 @@ def shifted(sketch, ticks):
 
 
 class TestFeeding:
-    @pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+    @pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
     @pytest.mark.parametrize("model", ["time", "count"])
     @pytest.mark.parametrize("epsilon", [0.3, 0.1])
     def test_one_by_one_is_the_same_as_in_bulk(self, counter, model, epsilon):
@@ -235,7 +235,7 @@ class TestQueries:
         merged = ecm.merge([sketch, filled(config, seed=1)[0]])
         assert merged.total() == ecm.Estimate(40_000, 40_000, 40_000, 1.0)
 
-    @pytest.mark.parametrize("counter", ["eh", "dw"])
+    @pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
     @pytest.mark.parametrize("model", ["time", "count"])
     @pytest.mark.parametrize("weighted", [False, True])
     def test_hard_bounds_hold_for_every_item_and_range(self, counter, model, weighted):
@@ -324,7 +324,7 @@ class TestQueries:
 
 
 class TestOverTime:
-    @pytest.mark.parametrize("counter", ["eh", "dw"])
+    @pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
     def test_a_history_lies_within_its_bounds(self, counter):
         sketch, items, ticks = filled(make(counter=counter, epsilon=0.02))
         for step, last in ((50, None), (7, 300), (333, 1000), (1000, None)):
@@ -334,7 +334,9 @@ class TestOverTime:
             for tick, answer in zip(series.tick, series.estimates, strict=True):
                 exact = int(((items == 0) & (ticks > tick - step) & (ticks <= tick)).sum())
                 assert answer.covers(exact)
-                assert answer == sketch.estimate(0, between=(int(tick) - step, int(tick)))
+                asked = sketch.estimate(0, between=(int(tick) - step, int(tick)))
+                assert answer[:3] == asked[:3]
+                assert answer.confidence <= asked.confidence
 
     def test_a_history_of_nothing_and_of_too_much(self):
         empty = ecm.EcmSketch(make())

@@ -61,7 +61,7 @@ class TestUnite:
     @given(
         st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30), st.integers(2, 40)), min_size=1, max_size=6),
         st.randoms(use_true_random=False),
-        st.sampled_from(["eh", "dw", "rw"]),
+        st.sampled_from(["eh", "dw", "rw", "slices"]),
         st.booleans(),
     )
     @settings(max_examples=40)

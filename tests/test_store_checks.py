@@ -225,7 +225,7 @@ class TestTheSameSegment:
 
 
 class TestFingerprints:
-    @pytest.mark.parametrize("counter", ["eh", "dw"])
+    @pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
     def test_the_same_events_built_in_other_parts_have_the_same(self, counter):
         rng = np.random.default_rng(5)
         items, ticks = rng.integers(0, 50, 3000), np.sort(rng.integers(0, 900, 3000))

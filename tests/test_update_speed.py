@@ -151,7 +151,7 @@ def interrupted(sketch, part):
     """Ctrl-C comes before something is written into one of the buffers."""
     buffers = sketch._buffers
     sketch._buffers = buffers._replace(**{part: Interrupted(getattr(buffers, part))})
-    for name in ("items", "ticks"):
+    for name in ("items", "ticks", "weights"):
         setattr(sketch, f"_pending_{name}", getattr(sketch._buffers, name))
     yield
     sketch._use_buffers(buffers)

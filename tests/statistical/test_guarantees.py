@@ -27,7 +27,7 @@ def exact_counts(items, ticks, last, distinct=2000):
     return np.bincount(items[ticks > ticks[-1] - last], minlength=distinct)
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 @pytest.mark.parametrize("epsilon", [0.2, 0.05])
 @pytest.mark.parametrize("delta", [0.3, 0.05])
 def test_point_queries(counter, epsilon, delta):

@@ -81,7 +81,7 @@ class RecentEvents(NamedTuple):
 
     def shift(self, by: int) -> RecentEvents:
         """The same events, later by so many ticks."""
-        return self._replace(base=self.base + by)
+        return RecentEvents(self.items, self.base + by, self.offsets, self.weights)  # _replace goes by the length
 
     @property
     def nbytes(self) -> int:
