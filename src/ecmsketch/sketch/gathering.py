@@ -64,7 +64,7 @@ class Gathering(Feeding):
                 self._pending_items[at] = key
                 self._pending_ticks[at] = moment
                 if count != 1:
-                    self._weights()[at] = count
+                    (self._pending_weights or self._weights().data)[at] = count
                 self._clock = moment
                 self._gathered = at + 1
                 if item.__class__ not in self._known_classes:
@@ -150,6 +150,7 @@ class Gathering(Feeding):
         self._capacity = 0  # until all are in place, whatever comes between
         self._buffers = buffers
         self._pending_items, self._pending_ticks = buffers.items.data, buffers.ticks.data
+        self._pending_weights = None if buffers.weights is None else buffers.weights.data
         self._capacity = len(buffers.ticks)
 
     def _make_space(self, events: int) -> None:
@@ -168,7 +169,7 @@ class Gathering(Feeding):
         weights = self._buffers.weights
         if weights is None:
             weights = np.ones(self._capacity, np.int64)
-            self._buffers = self._buffers._replace(weights=weights)
+            self._use_buffers(self._buffers._replace(weights=weights))
         return weights
 
     def _keep_whole(self) -> None:
