@@ -10,7 +10,7 @@ from math import ceil, log, log1p
 
 FIRST_NBYTES = 1024
 """Memory that a first arrival takes: an event, and the arrays it is in."""
-_LEAST_BLOCK, _MOST_BLOCK = 256, 65_536
+_LEAST_BLOCK, _MOST_BLOCK = 512, 65_536
 _CELLS_PER_EVENT = 4
 _SLICES_PER_BLOCK = 4
 """A block becomes about so many slices. A table of 16 cells for each event takes less memory than the event."""
@@ -42,7 +42,9 @@ def expected_slices(arrivals: float, block: int, recent: int, epsilon_t: float) 
     """The slices that some arrivals need: each older one makes all that it and newer ones hold grow by its share."""
     if arrivals <= recent:
         return 0.0
-    return min(log(arrivals / recent) / log1p(_FULLNESS * 2 * epsilon_t), (arrivals - recent) * _SLICES_PER_BLOCK / block)
+    return min(
+        log(arrivals / recent) / log1p(_FULLNESS * 2 * epsilon_t), (arrivals - recent) * _SLICES_PER_BLOCK / block
+    )
 
 
 def expected_nbytes(arrivals: float, cells: int, block: int, recent: int, epsilon_t: float) -> int:

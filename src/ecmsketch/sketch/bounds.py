@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Reading
 from ecmsketch.estimate import Estimate, Estimates
-from ecmsketch.slices import PointReading
 
 
 def point(rows: Reading, norm: float, config: SketchConfig) -> Estimates:
@@ -24,18 +23,6 @@ def point(rows: Reading, norm: float, config: SketchConfig) -> Estimates:
     value, least, upper = (part.min(axis=0) for part in (rows.value, rows.lower, rows.upper))
     lower = np.minimum(_without_collisions(least, norm, config.width), value)
     return Estimates(value, lower, upper, config.confidence)
-
-
-def sliced_point(found: PointReading, config: SketchConfig, width: int | None = None) -> Estimates:
-    """What slices say of some items. Upper bounds always hold; without a width nothing collides, and lower ones do too.
-
-    Without tables all that came is there as events, and every answer is exact.
-    """
-    lower = found.sure if width is None else _without_collisions(found.sure, found.arrivals, width)
-    lower = np.minimum(found.exact + lower, found.upper)
-    value = np.clip(found.value, lower, found.upper)
-    sure = width is None or not found.has_tables
-    return Estimates(value, lower, found.upper, 1.0 if sure else config.confidence)
 
 
 def total(table: Reading, config: SketchConfig) -> Estimate:

@@ -270,7 +270,7 @@ class EcmSketch(BaseSketch):
     def _point(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
         engine = self._flushed().counters
         if isinstance(engine, SlicedStream):
-            return bounds.sliced_point(engine.point(keys, self._rows, 0, since, until), self.config, self.config.width)
+            return engine.point(keys, self._rows, 0, since, until)
         cells = cells_of(keys, self._rows)
         reading = self._read(cells.ravel(), since, until)
         rows = Reading(*(part.reshape(cells.shape) for part in reading))

@@ -142,7 +142,7 @@ class Feeding:
         state.late.counted += len(late.ticks)
         if not len(late.ticks):
             return None
-        self._slices().add_late(late)
+        self._slices().add_late(late, now)
         if config.heavy_hitters:
             fresh = FrequentItems(config)
             fresh.add(late)

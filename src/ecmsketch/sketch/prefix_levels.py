@@ -85,8 +85,7 @@ class PrefixLevels(BaseSketch):
         engine = self._flushed().counters
         if isinstance(engine, SlicedStream):
             number = self.config.levels.index(level)
-            found = engine.point(prefixes, self._level_rows(level), number, since, until)
-            return bounds.sliced_point(found, self.config, None if level.exact else self.config.width)
+            return engine.point(prefixes, self._level_rows(level), number, since, until)
         cells = self._cells_of(level, prefixes)
         reading = self._read(cells.ravel(), since, until)
         rows = Reading(*(part.reshape(cells.shape) for part in reading))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import int64
 
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.joining import join_slices
-from ecmsketch.slices.making import make_inside, make_slices, move_event
+from ecmsketch.slices.making import make_inside, make_slices, most_slices, move_event
 from ecmsketch.slices.settling import settle, weigh
-from ecmsketch.slices.table_pool import LAST, SLICES, drop_oldest
+from ecmsketch.slices.table_pool import LAST, SLICES, drop_oldest, with_space
 
 
 @kernel
@@ -104,18 +105,21 @@ def age(
     if old <= start:
         return work, start, arrivals
     newest = arrivals - weigh(weights, start, old)
-    tail, kept = start, start
+    tail, stay, stays = start, int64(0), np.empty(old - start, np.int64)
     count = work.used[SLICES]
     if count and ticks[start] < work.facts[count - 1, LAST]:
         work = settle(work, items, weights, rows, table)
-        work, tail, kept = make_inside(work, items, ticks, weights, start, old, newest, plan, rows, table)
+        work, tail, stay = make_inside(work, items, ticks, weights, start, old, stays, newest, plan, rows, table)
         work = settle(work, items, weights, rows, table)
     after = newest + weigh(weights, tail, old)
-    work, kept = make_slices(work, work.used[SLICES], items, ticks, weights, tail, old, kept, after, plan)
-    stay = kept - start
-    if stay:
+    work = with_space(work, most_slices(old - tail, weighted, newest, plan.epsilon_t), int64(0), int64(0))
+    stay = make_slices(
+        work.facts, work.used, work.used[SLICES], ticks, weights, tail, old, stays, stay, after, plan.epsilon_t,
+        plan.counted,
+    )  # fmt: skip
+    if stay:  # these move up to the newest ones, once the others are counted
         work = settle(work, items, weights, rows, table)
-        for i in range(1, stay + 1):  # events that stay move up to the newest ones
-            move_event(items, ticks, weights, kept - i, old - i)
-    join_slices(work, newest, plan.epsilon_t, plan.carried)
+        for i in range(1, stay + 1):
+            move_event(items, ticks, weights, stays[stay - i], old - i)
+    join_slices(work.facts, work.where, work.used, newest, plan.epsilon_t, plan.carried)
     return work, old - stay, newest + weigh(weights, old - stay, old)

@@ -27,35 +27,66 @@ class Blocks(NamedTuple):
     """1 if each item has a cell of its own, so that nothing collides."""
 
 
+_SMALL = 1024
+"""Cells below this are counted by their value; larger ones, of which most tables have few, are sorted."""
+
+
 @kernel
 def expected_collisions(table: Any, blocks: Any) -> Any:
     """What the least collision is expected to be, for each block of a table."""
     found = np.zeros(blocks.first.shape[0])
     for block in range(blocks.first.shape[0]):
         if not blocks.exact[block]:
-            rows, width = blocks.rows[block], blocks.width[block]
-            end = blocks.first[block] + rows * width
-            cells = table[blocks.first[block] : end].copy().reshape((rows, width))
-            found[block] = _expected_least(cells)
+            first, width = blocks.first[block], blocks.width[block]
+            found[block] = _expected_least(table, first, blocks.rows[block], width)
     return found
 
 
 @kernel
-def _expected_least(cells: Any) -> Any:
+def _expected_least(table: Any, first: Any, rows: Any, width: Any) -> Any:
     """The sum over t >= 1 of the product over rows of the share of cells that are t or more."""
-    rows, width = cells.shape
+    below = np.zeros((rows, _SMALL + 1), np.int64)  # cells of each value, then: cells below it
+    large = np.zeros(rows, np.int64)
+    most = int64(0)
     for row in range(rows):
-        cells[row] = np.sort(cells[row])
-    below = np.zeros(rows, np.int64)  # cells of each row that are less than t
-    level, expected = float64(0), 0.0
+        for j in range(first + row * width, first + (row + 1) * width):
+            below[row, min(int64(table[j]), int64(_SMALL))] += int64(1)
+            most = max(most, int64(table[j]))
+        large[row] = below[row, _SMALL]
+    share, expected = np.ones(min(most, int64(_SMALL)) + 1), 0.0
+    for row in range(rows):
+        left = width
+        for t in range(1, share.shape[0]):
+            left -= below[row, t - 1]
+            share[t] *= float64(left) / float64(width)
+    for t in range(1, share.shape[0]):
+        expected += share[t]
+    if most > int64(_SMALL) and share[_SMALL] > 0.0:
+        expected += _expected_beyond(table, first, rows, width, large)
+    return expected
+
+
+@kernel
+def _expected_beyond(table: Any, first: Any, rows: Any, width: Any, large: Any) -> Any:
+    """The part of the sum with t above the small values, from the `large` cells of each row, sorted."""
+    cells = np.zeros((rows, large.max()))
+    for row in range(rows):
+        at = int64(0)
+        for j in range(first + row * width, first + (row + 1) * width):
+            if int64(table[j]) >= int64(_SMALL):
+                cells[row, at] = float64(table[j])
+                at += int64(1)
+        cells[row, :at] = np.sort(cells[row, :at])
+    below = np.zeros(rows, np.int64)
+    level, expected = float64(_SMALL), 0.0
     while True:
         share, following = 1.0, float64(np.inf)
         for row in range(rows):
-            while below[row] < width and float64(cells[row, below[row]]) <= level:
+            while below[row] < large[row] and cells[row, below[row]] <= level:
                 below[row] += int64(1)
-            if below[row] == width:
+            if below[row] == large[row]:
                 return expected
-            share *= float64(width - below[row]) / float64(width)
-            following = min(following, float64(cells[row, below[row]]))
+            share *= float64(large[row] - below[row]) / float64(width)
+            following = min(following, cells[row, below[row]])
         expected += share * (following - level)
         level = following

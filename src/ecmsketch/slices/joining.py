@@ -16,49 +16,47 @@ from numba import float64, int32, int64
 
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.profile import join_facts
-from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, FACTS, FIRST, LAST, NEXT, SLICES, TABLE, move_facts
+from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, FIRST, LAST, NEXT, SLICES, TABLE, move_facts
 
 
 @kernel
-def join_slices(work: Any, newer: Any, epsilon_t: Any, carried: Any) -> None:
+def join_slices(facts: Any, where: Any, used: Any, newer: Any, epsilon_t: Any, carried: Any) -> None:
     """Join neighbours as far as the promises allow; `newer` arrivals are in events. Their tables are chained."""
-    count = work.used[SLICES]
-    starts, groups = _decide(work.facts, count, newer, epsilon_t, carried)
-    if groups == count:
-        return
-    facts = np.empty(FACTS, np.int64)
+    count = used[SLICES]
+    starts, groups = _decide(facts, count, newer, epsilon_t, carried)
     made = int64(0)
     for group in range(groups - 1, -1, -1):
         begin, end = starts[group], count if group == 0 else starts[group - 1]
         if end - begin > int64(1):
-            join_facts(work.facts, begin, end, facts)
-            _chain(work, begin, end, facts)
-            work.facts[made] = facts
+            head, first, last = _chain(facts, where, begin, end)
+            join_facts(facts, begin, end, made)
+            facts[made, TABLE], facts[made, BEGIN], facts[made, END] = head, first, last
         elif made != begin:
-            move_facts(work.facts, begin, made)
+            move_facts(facts, begin, made)
         made += int64(1)
-    work.used[SLICES] = made
+    used[SLICES] = made
 
 
 @kernel
-def _chain(work: Any, begin: Any, end: Any, out: Any) -> None:
-    """Write into `out` one chain of the tables of the slices begin .. end - 1, and one range of their events.
+def _chain(facts: Any, where: Any, begin: Any, end: Any) -> Any:
+    """One chain of the tables of the slices begin .. end - 1, and one range of their events: (table, begin, end).
 
     Slices with events that are not counted yet are neighbours, and so are their events.
     """
-    out[TABLE], out[BEGIN], out[END] = int64(-1), int64(0), int64(0)
+    chain, first, last = int64(-1), int64(0), int64(0)
     for slot in range(begin, end):
-        if work.facts[slot, END] > work.facts[slot, BEGIN]:
-            if out[END] == out[BEGIN]:
-                out[BEGIN] = work.facts[slot, BEGIN]
-            out[END] = work.facts[slot, END]
-        head = work.facts[slot, TABLE]
+        if facts[slot, END] > facts[slot, BEGIN]:
+            if last == first:
+                first = facts[slot, BEGIN]
+            last = facts[slot, END]
+        head = facts[slot, TABLE]
         if head >= 0:
             tail = head
-            while work.where[tail, NEXT] >= 0:
-                tail = int64(work.where[tail, NEXT])
-            work.where[tail, NEXT] = int32(out[TABLE])
-            out[TABLE] = head
+            while where[tail, NEXT] >= 0:
+                tail = int64(where[tail, NEXT])
+            where[tail, NEXT] = int32(chain)
+            chain = head
+    return chain, first, last
 
 
 @kernel

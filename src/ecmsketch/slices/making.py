@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import float64, int64
 
 from ecmsketch.kernels import kernel
@@ -14,10 +13,10 @@ from ecmsketch.slices.table_pool import (
     ARRIVALS,
     BEGIN,
     END,
-    FACTS,
     FIRST,
     LAST,
     SLICES,
+    TABLE,
     add_slice,
     insert_slot,
     release_tables,
@@ -44,43 +43,53 @@ class Plan(NamedTuple):
 
 @kernel
 def make_slices(
-    work: Any, place: Any, items: Any, ticks: Any, weights: Any, begin: Any, end: Any, kept: Any, after: Any, plan: Any
-) -> Any:
+    facts: Any, used: Any, place: Any, ticks: Any, weights: Any, begin: Any, end: Any, stays: Any, kept: Any,
+    after: Any, epsilon_t: Any, counted: Any,
+) -> Any:  # fmt: skip
     """Make slices of events at a place among the others, as large as the arrivals after them allow.
 
-    `after` counts the events themselves and all that came later. Events that stay move to `kept`.
+    `after` counts the events themselves and all that came later. Events that stay are noted in `stays`, which has
+    `kept` of them; returns how many there are then. There is space for all slices (`most_slices`).
     """
     weighted = weights.shape[0] > 0
-    facts = np.full(FACTS, -1, np.int64)
     at = begin
     while at < end:
         weight = weights[at] if weighted else int64(1)
         after -= weight
-        if float64(weight) > 2.0 * plan.epsilon_t * float64(after + int64(1)):
-            move_event(items, ticks, weights, at, kept)
+        if float64(weight) > 2.0 * epsilon_t * float64(after + int64(1)):
+            stays[kept] = at
             kept += int64(1)
             at += int64(1)
             continue
         first, total = at, weight
         at += int64(1)
         if not weighted:  # the most that the rule allows, without looking at each event
-            more = int64(2.0 * plan.epsilon_t * float64(after + int64(2)) / (1.0 + 2.0 * plan.epsilon_t)) - int64(2)
-            more = max(min(more, end - at), int64(0))
+            more = min(_allowed(after, epsilon_t), end - at)
             total, after, at = total + more, after - more, at + more
         while at < end:
             weight = weights[at] if weighted else int64(1)
-            if float64(total + weight) > 2.0 * plan.epsilon_t * float64(after - weight + int64(1)):
+            if float64(total + weight) > 2.0 * epsilon_t * float64(after - weight + int64(1)):
                 break
             total += weight
             after -= weight
             at += int64(1)
-        fill_facts(ticks, weights, first, at, plan.counted, facts)
-        facts[BEGIN], facts[END] = first, at
-        work = with_space(work, int64(1), int64(0), int64(0))
-        insert_slot(work, place)
-        work.facts[place] = facts
+        insert_slot(facts, used, place)
+        fill_facts(ticks, weights, first, at, counted, facts, place)
+        facts[place, TABLE], facts[place, BEGIN], facts[place, END] = int64(-1), first, at
         place += int64(1)
-    return work, kept
+    return kept
+
+
+@kernel
+def _allowed(after: Any, epsilon_t: Any) -> Any:
+    """How many events surely fit into a slice besides one, if so many came after that one."""
+    return max(int64(2.0 * epsilon_t * float64(after + int64(2)) / (1.0 + 2.0 * epsilon_t)) - int64(2), int64(0))
+
+
+@kernel
+def most_slices(events: Any, weighted: Any, newest: Any, epsilon_t: Any) -> Any:
+    """How many slices some events become at most, if `newest` arrivals are newer than all of them."""
+    return events if weighted else events // (_allowed(newest, epsilon_t) + int64(1)) + int64(2)
 
 
 @kernel
@@ -93,10 +102,11 @@ def move_event(items: Any, ticks: Any, weights: Any, source: Any, target: Any) -
 
 @kernel
 def make_inside(
-    work: Any, items: Any, ticks: Any, weights: Any, begin: Any, end: Any, newest: Any, plan: Any, rows: Any, table: Any
-) -> Any:
+    work: Any, items: Any, ticks: Any, weights: Any, begin: Any, end: Any, stays: Any, newest: Any, plan: Any,
+    rows: Any, table: Any,
+) -> Any:  # fmt: skip
     """Count events that lie before the end of the newest slice: each in the slice that covers its tick, or in a new
-    one between two slices. Returns (slices, where later events begin, where events that stay end).
+    one between two slices. Returns (slices, where later events begin, how many stay: these are noted in `stays`).
     """
     tail = begin
     while tail < end and ticks[tail] < work.facts[work.used[SLICES] - 1, LAST]:
@@ -104,7 +114,7 @@ def make_inside(
     after = newest + weigh(weights, tail, end)  # arrivals newer than the slice at hand, itself included
     for older in range(work.used[SLICES]):
         after += work.facts[older, ARRIVALS]
-    at, kept, slot = begin, begin, int64(0)
+    at, kept, slot = begin, int64(0), int64(0)
     while at < tail:
         while work.facts[slot, LAST] < ticks[at]:
             after -= work.facts[slot, ARRIVALS]
@@ -115,23 +125,27 @@ def make_inside(
                 stop += int64(1)
             known = work.used[SLICES]
             late = weigh(weights, at, stop)
-            work, kept = make_slices(work, slot, items, ticks, weights, at, stop, kept, after + late, plan)
+            work = with_space(work, most_slices(stop - at, True, after, plan.epsilon_t), int64(0), int64(0))
+            kept = make_slices(
+                work.facts, work.used, slot, ticks, weights, at, stop, stays, kept, after + late, plan.epsilon_t,
+                plan.counted,
+            )  # fmt: skip
             slot += work.used[SLICES] - known
         else:
             while stop < tail and ticks[stop] <= work.facts[slot, LAST]:
                 stop += int64(1)
             most = 2.0 * plan.epsilon_t * float64(after - work.facts[slot, ARRIVALS] + int64(1))
-            work, kept = _count_in(work, slot, items, ticks, weights, at, stop, kept, most, rows, table)
+            work, kept = _count_in(work, slot, items, weights, at, stop, stays, kept, most, rows, table)
         at = stop
     return work, tail, kept
 
 
 @kernel
 def _count_in(
-    work: Any, slot: Any, items: Any, ticks: Any, weights: Any, begin: Any, end: Any, kept: Any, most: Any, rows: Any,
+    work: Any, slot: Any, items: Any, weights: Any, begin: Any, end: Any, stays: Any, kept: Any, most: Any, rows: Any,
     table: Any,
 ) -> Any:  # fmt: skip
-    """Count events in a slice while it has no more arrivals than `most`; the others move to `kept`."""
+    """Count events in a slice while it has no more arrivals than `most`; the others are noted in `stays`."""
     weighted = weights.shape[0] > 0
     table[:] = 0
     changed = False
@@ -142,7 +156,7 @@ def _count_in(
             work.facts[slot, ARRIVALS] += weight
             changed = True
         else:
-            move_event(items, ticks, weights, i, kept)
+            stays[kept] = i
             kept += int64(1)
     if changed:
         add_slice(work, slot, table)

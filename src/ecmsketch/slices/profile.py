@@ -39,8 +39,8 @@ def tick_of_share(facts: Any, slot: Any, share: Any) -> Any:
 
 
 @kernel
-def join_facts(facts: Any, begin: Any, end: Any, out: Any) -> None:
-    """Write into `out` the facts of one slice that has the arrivals of the slices begin .. end - 1."""
+def join_facts(facts: Any, begin: Any, end: Any, target: Any) -> None:
+    """Write the facts of one slice that has the arrivals of the slices begin .. end - 1, at `target` <= begin."""
     first, last, arrivals = facts[begin, FIRST], facts[begin, LAST], int64(0)
     apart = True
     for i in range(begin, end):
@@ -48,6 +48,7 @@ def join_facts(facts: Any, begin: Any, end: Any, out: Any) -> None:
             apart = False
         first, last = min(first, facts[i, FIRST]), max(last, facts[i, LAST])
         arrivals += facts[i, ARRIVALS]
+    ticks = (first, first, first)
     for quarter in range(3):
         wanted = float64(arrivals) * float64(quarter + 1) / 4.0
         if apart:
@@ -58,8 +59,10 @@ def join_facts(facts: Any, begin: Any, end: Any, out: Any) -> None:
             tick = tick_of_share(facts, slot, min(wanted / float64(facts[slot, ARRIVALS]), 1.0))
         else:
             tick = _tick_of_count(facts, begin, end, wanted, first - int64(1), last)
-        out[QUARTER + quarter] = min(max(tick, first), last)
-    out[FIRST], out[LAST], out[ARRIVALS] = first, last, arrivals
+        ticks = (ticks[1], ticks[2], min(max(tick, ticks[2]), last))
+    for quarter in range(3):  # not before: the target may be one of the slices
+        facts[target, QUARTER + quarter] = ticks[quarter]
+    facts[target, FIRST], facts[target, LAST], facts[target, ARRIVALS] = first, last, arrivals
 
 
 @kernel
@@ -78,8 +81,8 @@ def _tick_of_count(facts: Any, begin: Any, end: Any, wanted: Any, low: Any, high
 
 
 @kernel
-def fill_facts(ticks: Any, weights: Any, begin: Any, end: Any, counted: Any, out: Any) -> None:
-    """Write into `out` the facts of a slice of the events begin .. end - 1, which are sorted by tick.
+def fill_facts(ticks: Any, weights: Any, begin: Any, end: Any, counted: Any, facts: Any, slot: Any) -> None:
+    """Write the facts of a slice of the events begin .. end - 1, which are sorted by tick.
 
     If ticks number arrivals (`counted`), an event of weight w begins w - 1 ticks before its own.
     """
@@ -90,14 +93,15 @@ def fill_facts(ticks: Any, weights: Any, begin: Any, end: Any, counted: Any, out
         for i in range(begin, end):
             arrivals += weights[i]
     before = weights[begin] - int64(1) if weighted and counted else int64(0)
-    out[FIRST], out[LAST], out[ARRIVALS] = ticks[begin] - before, ticks[end - 1], arrivals
+    facts[slot, FIRST], facts[slot, LAST], facts[slot, ARRIVALS] = ticks[begin] - before, ticks[end - 1], arrivals
     if not weighted:
         for quarter in range(3):
-            out[QUARTER + quarter] = ticks[begin + (arrivals * (quarter + int64(1)) + int64(3)) // int64(4) - int64(1)]
+            at = begin + (arrivals * (quarter + int64(1)) + int64(3)) // int64(4) - int64(1)
+            facts[slot, QUARTER + quarter] = ticks[at]
         return
     at, came = begin, weights[begin]
     for quarter in range(3):
         while float64(came) < float64(arrivals) * float64(quarter + 1) / 4.0:
             at += int64(1)
             came += weights[at]
-        out[QUARTER + quarter] = ticks[at]
+        facts[slot, QUARTER + quarter] = ticks[at]

@@ -18,7 +18,7 @@ from ecmsketch.slices.recent_events import RecentEvents, no_events
 from ecmsketch.slices.settling import scratch
 from ecmsketch.slices.stacking import united
 from ecmsketch.slices.stream_reading import StreamReading, blocks_of
-from ecmsketch.slices.table_pool import ARRIVALS, FREE_ROWS, SLICES, TABLE, TablePool, new_pool, trimmed
+from ecmsketch.slices.table_pool import ARRIVALS, FREE_ROWS, SLICES, TABLE, TablePool, drop_oldest, new_pool, trimmed
 
 _NO_WEIGHTS = np.empty(0, np.int64)
 
@@ -43,7 +43,7 @@ class SlicedStream(StreamReading):
         return stream
 
     @property
-    def rows(self) -> RowHashes:  # type: ignore[override]
+    def rows(self) -> RowHashes:
         """The hashes that give items their cells."""
         return self.config.row_hashes()
 
@@ -65,8 +65,9 @@ class SlicedStream(StreamReading):
         outcome = absorb(self.pool, items, ticks, weights, known, self.fresh, self._plan, self.rows, table)
         self._keep(items, ticks, weights, outcome)
 
-    def add_late(self, batch: Batch) -> None:
-        """Count arrivals that are sorted by tick and lie anywhere inside the window."""
+    def add_late(self, batch: Batch, now: int) -> None:
+        """Count arrivals that are sorted by tick and lie anywhere inside the window, which ends at `now`."""
+        self._forget(now - self.config.window)
         known, more = len(self.events), len(batch.ticks)
         weights = np.concatenate([self.events.explicit_weights(), batch.explicit_weights()])
         late = batch._replace(weights=batch.explicit_weights())
@@ -75,6 +76,14 @@ class SlicedStream(StreamReading):
         table = scratch(self.pool, self.config.cells, weights)
         outcome = absorb_late(self.pool, items, ticks, weights, known, late, self.fresh, self._plan, self.rows, table)
         self._keep(items, ticks, weights, outcome)
+
+    def _forget(self, limit: int) -> None:
+        """Forget what is not after `limit`, as its bytes do: else the state would tell whether it was written."""
+        drop_oldest(self.pool, limit)
+        ticks = self.events.ticks
+        if len(ticks) and ticks[0] <= limit:
+            inside, weights = ticks > limit, self.events.explicit_weights()
+            self.events = RecentEvents.of(self.events.items[inside], ticks[inside], weights[inside])
 
     def _keep(self, items: NDArray[np.uint64], ticks: Ints, weights: Ints, outcome: tuple[TablePool, int, int]) -> None:
         """Let what a kernel made of slices and events be the state."""

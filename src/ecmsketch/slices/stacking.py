@@ -59,7 +59,7 @@ def _aged(pool: Any, items: Any, ticks: Any, weights: Any, plan: Any, rows: Any,
     if count > plan.recent:
         pool, start, arrivals = age(pool, items, ticks, weights, start, count, arrivals, plan, rows, table)
     else:
-        join_slices(pool, arrivals, plan.epsilon_t, plan.carried)
+        join_slices(pool.facts, pool.where, pool.used, arrivals, plan.epsilon_t, plan.carried)
     return settle(pool, items, weights, rows, table), start
 
 

@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import PrefixConfig, SketchConfig
 from ecmsketch.counters.contract import Ints, Reading
-from ecmsketch.estimate import Estimate
+from ecmsketch.estimate import Estimate, Estimates
 from ecmsketch.inputs.row_hashes import RowHashes, cells_of
+from ecmsketch.inputs.ticks import MAX_TICK
 from ecmsketch.slices.centring import Blocks
-from ecmsketch.slices.range_view import CUT, Places, RangeView, build_view, find_places, read_points
+from ecmsketch.slices.range_view import Located, RangeView, build_view, locate, read_points, view_cells
 from ecmsketch.slices.recent_events import RecentEvents
-from ecmsketch.slices.table_pool import ARRIVALS, FIRST, LAST, TablePool
+from ecmsketch.slices.table_pool import ARRIVALS, SLICES, TablePool
 
 _MOST_VIEWS = 8
 """Ranges whose tables are remembered until the slices change."""
-_MOST_PLACES = 1024
+_MOST_LOCATED = 1024
 """Ranges for which it is remembered what each slice is to them."""
 _FEW_ITEMS = 4
 """So few items are looked for among the events one by one."""
-
-
-class PointReading(NamedTuple):
-    """What slices and events say of some items, over a range."""
-
-    value: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    exact: NDArray[np.float64]
-    """What events say: it is part of the others, and has no error."""
-    sure: NDArray[np.float64]
-    """What tables say of slices that lie inside the range. Collisions are part of it."""
-    arrivals: int
-    """Arrivals of all items in those slices."""
-    has_tables: bool
-
-
-class _Cut(NamedTuple):
-    """What the slices that a range cuts may add to a count: a share, within a slack of both ends, and a most."""
-
-    shares: NDArray[np.float64]
-    slack: NDArray[np.float64]
-    most: NDArray[np.float64]
 
 
 class StreamReading:
     """Adds questions to events and slices. What it computes on the way is remembered until they change."""
 
     config: SketchConfig
-    rows: RowHashes
     levels: int
     events: RecentEvents
     pool: TablePool
@@ -58,9 +37,10 @@ class StreamReading:
     def _changed(self, slices: bool = True) -> None:
         """Forget what was computed from the state before."""
         self._sorted: dict[tuple[int, int], tuple[NDArray[np.uint64], Ints]] = {}
+        self._located: dict[tuple[int, int], Located] = {}
         if slices:
-            self._places: dict[tuple[int, int], Places] = {}
             self._views: dict[bytes, RangeView] = {}
+            self._noise: dict[int, Any] = {}
 
     @property
     def carried(self) -> float:
@@ -74,81 +54,84 @@ class StreamReading:
 
     def total(self, since: int, until: int) -> Estimate:
         """All arrivals in (since, until]; the bounds always hold."""
-        places = self._find(since, until)
-        lower = float(places.inside + self.events.arrivals(since, until, self._counted))
-        if not places.cut:
+        found = self._locate(since, until)
+        lower = float(found.inside + self.events.arrivals(since, until, self._counted))
+        if not len(found.slots):
             return Estimate(lower, lower, lower, 1.0)
-        slots = np.flatnonzero(places.role == CUT)
-        cut = self._cut(places, slots, since, until)
-        sizes = self.pool.facts[slots, ARRIVALS].astype(np.float64)
-        value = lower + float(np.clip(cut.shares * sizes, sizes - cut.slack, cut.slack).sum())
-        return Estimate(value, lower, lower + float(np.minimum(sizes, cut.most).sum()), 1.0)
+        sizes = self.pool.facts[found.slots, ARRIVALS].astype(np.float64)
+        value = lower + float(np.clip(found.shares * sizes, sizes - found.slack, found.slack).sum())
+        upper = lower + float(found.most.sum())
+        return Estimate(min(value, upper), lower, upper, 1.0)
 
-    def point(self, keys: NDArray[np.uint64], rows: RowHashes, block: int, since: int, until: int) -> PointReading:
-        """How often some items came in (since, until], by one block of tables.
+    def point(self, keys: NDArray[np.uint64], rows: RowHashes, block: int, since: int, until: int) -> Estimates:
+        """How often some items came in (since, until], by one block of tables. Upper bounds always hold.
 
-        Keys are items without the low bits that these rows drop.
+        Keys are items without the low bits that these rows drop. Where no tables are asked every answer is exact.
         """
-        drop = int(rows.drop[0])
+        drop = rows.drop.item(0)
         exact = self._exact(keys, drop, since, until)
-        places = self._find(since, until)
-        if not places.inside and not places.cut:
-            return PointReading(exact, exact, exact, np.zeros(len(keys)), 0, False)
-        view = self._view(places)
-        cells = cells_of(keys << np.uint64(drop), rows)
-        cut = self._cut(places, view.slots, since, until)
-        sure, upper, value = read_points(view.tables, view.whole, cells, view.noise[:, block].copy(), *cut)
-        return PointReading(value + exact, upper + exact, exact, sure, places.inside, True)
+        found = self._locate(since, until)
+        if not found.inside and not len(found.slots):
+            return Estimates(exact, exact, exact, 1.0)
+        cells = cells_of(keys << np.uint64(drop) if drop else keys, rows)
+        view = None
+        if len(keys) <= _FEW_ITEMS and found.role.tobytes() not in self._views:
+            view = view_cells(self.pool, found, self._blocks, cells, self._noise)
+        if view is None:
+            view = self._view(found)
+        else:
+            cells = np.arange(cells.size, dtype=np.uint32).reshape(cells.shape)
+        collides = len(rows.low) > 1 or not self._blocks.exact[block]
+        value, lower, upper = read_points(
+            view.tables, view.whole, cells, view.noise[:, block], found.shares, found.slack, found.most, exact,
+            found.inside, np.e / rows.width.item(0) if collides else 0.0,
+        )  # fmt: skip
+        return Estimates(value, lower, upper, self.config.confidence if collides else 1.0)
 
     def read(self, cells: NDArray[np.uint32], since: int, until: int) -> Reading:
         """What some cells hold over (since, until]; the bounds always hold."""
-        places = self._find(since, until)
-        found = self._events_by_cell(since, until)[cells]
-        if not places.inside and not places.cut:
-            return Reading(found, found, found)
-        view = self._view(places)
-        cut = self._cut(places, view.slots, since, until)
-        lower = found + view.tables[: view.whole, cells].sum(axis=0)
+        found = self._locate(since, until)
+        events = self._events_by_cell(since, until)[cells]
+        if not found.inside and not len(found.slots):
+            return Reading(events, events, events)
+        view = self._view(found)
+        lower = events + view.tables[: view.whole, cells].sum(axis=0)
         parts = view.tables[view.whole :, cells].astype(np.float64)
-        low, high = parts - cut.slack[:, None], cut.slack[:, None]
-        value = lower + np.clip(cut.shares[:, None] * parts, low, high).sum(axis=0)
-        return Reading(value, lower, lower + np.minimum(parts, cut.most[:, None]).sum(axis=0))
+        slack, most = found.slack[:, None], np.minimum(parts, found.most[:, None])
+        value = lower + np.minimum(np.clip(found.shares[:, None] * parts, parts - slack, slack), most).sum(axis=0)
+        return Reading(value, lower, lower + most.sum(axis=0))
 
-    def _find(self, since: int, until: int) -> Places:
-        if (since, until) not in self._places:
-            if len(self._places) >= _MOST_PLACES:
-                self._places.clear()
-            self._places[since, until] = find_places(self.pool, since, until)
-        return self._places[since, until]
+    @cached_property
+    def _blocks(self) -> Blocks:
+        return blocks_of(self.config)
 
-    def _view(self, places: Places) -> RangeView:
-        key = places.role.tobytes()
+    def _locate(self, since: int, until: int) -> Located:
+        if (since, until) not in self._located:
+            if len(self._located) >= _MOST_LOCATED:
+                self._located.clear()
+            events = self.events.arrivals(since, MAX_TICK, self._counted)
+            self._located[since, until] = Located(
+                *locate(
+                    self.pool.facts, self.pool.used.item(SLICES), since, until, events, self.carried,
+                    self.config.estimator == "half", self._counted,
+                )
+            )  # fmt: skip
+        return self._located[since, until]
+
+    def _view(self, found: Located) -> RangeView:
+        key = found.role.tobytes()
         if key not in self._views:
             if len(self._views) >= _MOST_VIEWS:
                 self._views.clear()
-            self._views[key] = build_view(self.pool, places, blocks_of(self.config), self.config.cells)
+            self._views[key] = build_view(self.pool, found, self._blocks, self.config.cells, self._noise)
         return self._views[key]
-
-    def _cut(self, places: Places, slots: NDArray[np.int64], since: int, until: int) -> _Cut:
-        """What cut slices may add. The slack is such that all of them together err by at most carried (S + 1)."""
-        shares = places.share[slots]
-        if self.config.estimator == "half":
-            shares = np.full(len(slots), 0.5)
-        sizes = self.pool.facts[slots, ARRIVALS].astype(np.float64)
-        later = places.later + self.events.arrivals(since, 2**62, self._counted)
-        slack = sizes * max(0.5, self.carried * (later + 1) / max(places.cut, 1))
-        most = sizes
-        if self._counted:  # each tick is one arrival
-            first, last = self.pool.facts[slots, FIRST], self.pool.facts[slots, LAST]
-            most = np.minimum(sizes, np.minimum(last, until) - np.maximum(first - 1, since))
-        return _Cut(shares, slack, most)
 
     def _exact(self, keys: NDArray[np.uint64], drop: int, since: int, until: int) -> NDArray[np.float64]:
         """How often items came among the events."""
         if not len(self.events):
             return np.zeros(len(keys))
         if not drop and len(keys) <= _FEW_ITEMS and (since, until) not in self._sorted:
-            found = [self.events.count_item(int(key), since, until, self._counted) for key in keys]
+            found = [self.events.count_item(key, since, until, self._counted) for key in keys]
             return np.array(found, np.float64)
         if (since, until) not in self._sorted:
             if len(self._sorted) >= _MOST_VIEWS:
@@ -165,7 +148,7 @@ class StreamReading:
 
     def _events_by_cell(self, since: int, until: int) -> NDArray[np.float64]:
         counts = self.events.inside(since, until, self._counted)
-        cells = cells_of(self.events.items, self.rows)
+        cells = cells_of(self.events.items, self.config.row_hashes())
         weights = np.broadcast_to(counts, cells.shape)
         return np.bincount(cells.ravel(), weights.ravel(), minlength=self.config.cells).astype(np.float64)
 

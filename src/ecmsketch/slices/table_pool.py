@@ -174,6 +174,29 @@ def add_slice(work: Any, slot: Any, table: Any) -> None:
 
 
 @kernel
+def read_cell(work: Any, number: Any, cell: Any) -> Any:
+    """One cell of one of the tables."""
+    planes, length = int64(work.where[number, PLANES]), work.pool.shape[1]
+    at, bits = cell % length, int64(2) * (cell // length)
+    value = int64(0)
+    for plane in range(planes):
+        byte = int64(work.pool[work.where[number, PLANE + plane], at])
+        value |= ((byte >> bits) & int64(3)) << int64(2 * plane)
+    low, high = int64(0), int64(work.where[number, OVER_COUNT])
+    while low < high:  # entries are in order of their cells
+        middle = (low + high) // int64(2)
+        entry = work.over[work.where[number, OVER_ROW], middle]
+        found = entry & int64(2**CELL_BITS - 1)
+        if found == cell:
+            return value + ((entry >> int64(CELL_BITS)) << int64(2 * planes))
+        if found < cell:
+            low = middle + int64(1)
+        else:
+            high = middle
+    return value
+
+
+@kernel
 def planes_needed(table: Any, most_over: Any) -> Any:
     """(Planes for a table, cells that need an overflow entry besides)."""
     kind = table.dtype.type
@@ -275,12 +298,11 @@ def move_facts(facts: Any, source: Any, target: Any) -> None:
 
 
 @kernel
-def insert_slot(work: Any, at: Any) -> None:
+def insert_slot(facts: Any, used: Any, at: Any) -> None:
     """Make way for a slice at a place; there is space for it."""
-    count = work.used[SLICES]
-    for i in range(count, at, -1):
-        move_facts(work.facts, i - 1, i)
-    work.used[SLICES] = count + int64(1)
+    for i in range(used[SLICES], at, -1):
+        move_facts(facts, i - 1, i)
+    used[SLICES] += int64(1)
 
 
 @kernel
