@@ -1,7 +1,7 @@
 """How a stream is cut into slices (counter="slices"), and how much memory they take.
 
 The newest events are kept as they are. After every `block` events, all but the newest `recent` become slices: a small
-table of counts each. A slice holds at most 2 epsilon_t of what is newer, and neighbours are joined as far as that allows.
+table of counts each. A slice holds at most 2 epsilon_t of what is newer; neighbours are joined as far as that allows.
 """
 
 from __future__ import annotations

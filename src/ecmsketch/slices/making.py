@@ -111,7 +111,7 @@ def make_inside(
     tail = begin
     while tail < end and ticks[tail] < work.facts[work.used[SLICES] - 1, LAST]:
         tail += int64(1)
-    after = newest + weigh(weights, tail, end)  # arrivals newer than the slice at hand, itself included
+    after = newest + weigh(weights, begin, end)  # arrivals of events from the one at hand on, and of slices likewise
     for older in range(work.used[SLICES]):
         after += work.facts[older, ARRIVALS]
     at, kept, slot = begin, int64(0), int64(0)
@@ -119,23 +119,24 @@ def make_inside(
         while work.facts[slot, LAST] < ticks[at]:
             after -= work.facts[slot, ARRIVALS]
             slot += int64(1)
+        between = work.facts[slot, FIRST] > ticks[at]
+        edge = work.facts[slot, FIRST] - int64(1) if between else work.facts[slot, LAST]
         stop = at
-        if work.facts[slot, FIRST] > ticks[at]:
-            while stop < tail and ticks[stop] < work.facts[slot, FIRST]:
-                stop += int64(1)
-            known = work.used[SLICES]
-            late = weigh(weights, at, stop)
-            work = with_space(work, most_slices(stop - at, True, after, plan.epsilon_t), int64(0), int64(0))
+        while stop < tail and ticks[stop] <= edge:
+            stop += int64(1)
+        arrivals, known = weigh(weights, at, stop), work.used[SLICES]
+        if between:
+            work = with_space(work, stop - at, int64(0), int64(0))
             kept = make_slices(
-                work.facts, work.used, slot, ticks, weights, at, stop, stays, kept, after + late, plan.epsilon_t,
-                plan.counted,
-            )  # fmt: skip
+                work.facts, work.used, slot, ticks, weights, at, stop, stays, kept, after, plan.epsilon_t, plan.counted
+            )
             slot += work.used[SLICES] - known
         else:
-            while stop < tail and ticks[stop] <= work.facts[slot, LAST]:
-                stop += int64(1)
-            most = 2.0 * plan.epsilon_t * float64(after - work.facts[slot, ARRIVALS] + int64(1))
+            before = work.facts[slot, ARRIVALS]
+            most = 2.0 * plan.epsilon_t * float64(after - arrivals - before + int64(1))
             work, kept = _count_in(work, slot, items, weights, at, stop, stays, kept, most, rows, table)
+            after += work.facts[slot, ARRIVALS] - before
+        after -= arrivals
         at = stop
     return work, tail, kept
 

@@ -1,15 +1,17 @@
-"""When the arrivals of a slice came: its first and last tick, and the ticks by which a quarter, half and three quarters
-had come. In between, arrivals are taken to be spread evenly.
+"""When the arrivals of a slice came: its first and last tick, and the ticks by which each eighth of them had come.
+
+In between, arrivals are taken to be spread evenly. Only values depend on it, bounds do not.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import float64, int64
 
 from ecmsketch.kernels import kernel
-from ecmsketch.slices.table_pool import ARRIVALS, FIRST, LAST, QUARTER
+from ecmsketch.slices.table_pool import ARRIVALS, FIRST, KNOT, LAST, PARTS
 
 
 @kernel
@@ -20,10 +22,10 @@ def share_until(facts: Any, slot: Any, tick: Any) -> Any:
         return 0.0
     if tick >= facts[slot, LAST]:
         return 1.0
-    for quarter in range(4):
-        end = facts[slot, LAST] if quarter == 3 else facts[slot, QUARTER + quarter]
+    for part in range(PARTS):
+        end = facts[slot, LAST] if part == PARTS - 1 else facts[slot, KNOT + part]
         if tick < end:
-            return (float64(quarter) + float64(tick - begin) / float64(end - begin)) / 4.0
+            return (float64(part) + float64(tick - begin) / float64(end - begin)) / float64(PARTS)
         begin = end
     return 1.0
 
@@ -31,10 +33,10 @@ def share_until(facts: Any, slot: Any, tick: Any) -> Any:
 @kernel
 def tick_of_share(facts: Any, slot: Any, share: Any) -> Any:
     """The tick by which a share of a slice's arrivals had come."""
-    quarter = min(int64(share * 4.0), int64(3))
-    begin = facts[slot, FIRST] - int64(1) if quarter == 0 else facts[slot, QUARTER + quarter - 1]
-    end = facts[slot, LAST] if quarter == 3 else facts[slot, QUARTER + quarter]
-    inside = share * 4.0 - float64(quarter)
+    part = min(int64(share * float64(PARTS)), int64(PARTS - 1))
+    begin = facts[slot, FIRST] - int64(1) if part == 0 else facts[slot, KNOT + part - 1]
+    end = facts[slot, LAST] if part == PARTS - 1 else facts[slot, KNOT + part]
+    inside = share * float64(PARTS) - float64(part)
     return begin + int64(float64(end - begin) * inside + 0.5)
 
 
@@ -48,9 +50,10 @@ def join_facts(facts: Any, begin: Any, end: Any, target: Any) -> None:
             apart = False
         first, last = min(first, facts[i, FIRST]), max(last, facts[i, LAST])
         arrivals += facts[i, ARRIVALS]
-    ticks = (first, first, first)
-    for quarter in range(3):
-        wanted = float64(arrivals) * float64(quarter + 1) / 4.0
+    knots = np.empty(PARTS - 1, np.int64)
+    before = first
+    for part in range(PARTS - 1):
+        wanted = float64(arrivals) * float64(part + 1) / float64(PARTS)
         if apart:
             slot = begin
             while slot < end - 1 and float64(facts[slot, ARRIVALS]) < wanted:
@@ -59,9 +62,10 @@ def join_facts(facts: Any, begin: Any, end: Any, target: Any) -> None:
             tick = tick_of_share(facts, slot, min(wanted / float64(facts[slot, ARRIVALS]), 1.0))
         else:
             tick = _tick_of_count(facts, begin, end, wanted, first - int64(1), last)
-        ticks = (ticks[1], ticks[2], min(max(tick, ticks[2]), last))
-    for quarter in range(3):  # not before: the target may be one of the slices
-        facts[target, QUARTER + quarter] = ticks[quarter]
+        before = min(max(tick, before), last)
+        knots[part] = before
+    for part in range(PARTS - 1):  # not before: the target may be one of the slices
+        facts[target, KNOT + part] = knots[part]
     facts[target, FIRST], facts[target, LAST], facts[target, ARRIVALS] = first, last, arrivals
 
 
@@ -95,13 +99,13 @@ def fill_facts(ticks: Any, weights: Any, begin: Any, end: Any, counted: Any, fac
     before = weights[begin] - int64(1) if weighted and counted else int64(0)
     facts[slot, FIRST], facts[slot, LAST], facts[slot, ARRIVALS] = ticks[begin] - before, ticks[end - 1], arrivals
     if not weighted:
-        for quarter in range(3):
-            at = begin + (arrivals * (quarter + int64(1)) + int64(3)) // int64(4) - int64(1)
-            facts[slot, QUARTER + quarter] = ticks[at]
+        for part in range(PARTS - 1):
+            at = begin + (arrivals * (part + int64(1)) + int64(PARTS - 1)) // int64(PARTS) - int64(1)
+            facts[slot, KNOT + part] = ticks[at]
         return
     at, came = begin, weights[begin]
-    for quarter in range(3):
-        while float64(came) < float64(arrivals) * float64(quarter + 1) / 4.0:
+    for part in range(PARTS - 1):
+        while float64(came) < float64(arrivals) * float64(part + 1) / float64(PARTS):
             at += int64(1)
             came += weights[at]
-        facts[slot, QUARTER + quarter] = ticks[at]
+        facts[slot, KNOT + part] = ticks[at]

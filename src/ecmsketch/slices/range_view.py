@@ -91,7 +91,7 @@ def build_view(pool: TablePool, located: Located, blocks: Blocks, cells: int, kn
     """Add up the tables of a range. `known` is what collisions add in single slices, as far as that is known."""
     role, slots = located.role, located.slots
     groups = np.unique(role[role >= 0])
-    tables = np.zeros((len(groups) + len(slots), cells), _cell_type(pool))
+    tables: NDArray[Any] = np.zeros((len(groups) + len(slots), cells), _cell_type(pool))
     target = np.where(role >= 0, np.searchsorted(groups, role), _OUTSIDE)
     target[slots] = len(groups) + np.arange(len(slots))
     _fill(pool, target, tables)
@@ -116,7 +116,7 @@ def view_cells(
     slots = np.concatenate([inside, located.slots])
     for slot in slots.tolist():
         if slot not in known:
-            table = np.zeros(int((blocks.rows * blocks.width).sum()), _cell_type(pool))
+            table: NDArray[Any] = np.zeros(int((blocks.rows * blocks.width).sum()), _cell_type(pool))
             add_slice(pool, slot, table)
             known[slot] = expected_collisions(table, blocks)
     noise = np.array([known[slot] for slot in slots.tolist()])

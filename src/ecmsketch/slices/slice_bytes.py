@@ -20,8 +20,9 @@ from ecmsketch.slices.table_pool import (
     ARRIVALS,
     FACTS,
     FIRST,
+    KNOT,
     LAST,
-    QUARTER,
+    PARTS,
     SLICES,
     TABLE,
     TablePool,
@@ -67,12 +68,12 @@ def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[
     facts, tables = np.empty((len(slots), _FACTS), np.int64), []
     table = np.zeros(cells, np.int64)
     for i, slot in enumerate(slots):
-        first, last, arrivals, *quarters = pool.facts[slot, :TABLE].tolist()
+        first, last, arrivals, *knots = pool.facts[slot, :TABLE].tolist()
         table[:] = 0
         add_slice(pool, slot, table)
         parameter, bits = best_parameter(table)
         tables.append(put_table(table, parameter, bits).tobytes())
-        spans = (now - last, last - quarters[2], *np.diff([first, *quarters])[::-1].tolist())
+        spans = (now - last, *np.diff([first, *knots, last])[::-1].tolist())
         facts[i] = (*spans, arrivals, parameter, len(tables[-1]))
     return tables, facts
 
@@ -113,23 +114,21 @@ def _decode_slices(data: NDArray[np.uint8], at: int, numbers: Ints, now: int, ce
         if at != len(data):
             raise FormatError("slices: there are bytes after the last of them")
         return pool
-    spans = numbers[:, :5].astype(np.float64).sum(axis=1)
-    if spans.max() > 2.0**62 or now - spans.max() < MIN_TICK or numbers[:, 5].astype(np.float64).sum() > 2.0**55:
+    arrivals, codes = numbers[:, PARTS + 1], numbers[:, PARTS + 2 :]
+    spans = numbers[:, : PARTS + 1].astype(np.float64).sum(axis=1)
+    if spans.max() > 2.0**62 or now - spans.max() < MIN_TICK or arrivals.astype(np.float64).sum() > 2.0**55:
         raise FormatError("slices: expected ticks from -2**61 to 2**62, and at most 2**55 arrivals")
-    if (
-        numbers[:, 5].min() < 1
-        or numbers[:, 6].max() > MOST_PARAMETER
-        or numbers[:, 7].astype(np.float64).sum() != (len(data) - at)
-    ):
+    used = float(codes[:, 1].astype(np.float64).sum())
+    if arrivals.min() < 1 or codes[:, 0].max() > MOST_PARAMETER or used != len(data) - at:
         raise FormatError("slices: expected arrivals in each, and tables that fill the bytes")
     facts = np.zeros((len(numbers), FACTS), np.int64)
     facts[:, LAST] = now - numbers[:, 0]
-    back = facts[:, LAST, None] - np.cumsum(numbers[:, 1:5], axis=1)
-    facts[:, QUARTER + 2], facts[:, QUARTER + 1], facts[:, QUARTER], facts[:, FIRST] = back.T
-    facts[:, ARRIVALS] = numbers[:, 5]
+    back = facts[:, LAST, None] - np.cumsum(numbers[:, 1 : PARTS + 1], axis=1)
+    facts[:, KNOT:TABLE], facts[:, FIRST] = back[:, -2::-1], back[:, -1]
+    facts[:, ARRIVALS] = arrivals
     if (np.diff(facts[:, LAST]) < 0).any():
         raise FormatError("slices: expected them in order of their last ticks")
-    read_pool: tuple[TablePool, int] = _read_tables(pool, data, at, facts, numbers[:, 6:].copy(), blocks)
+    read_pool: tuple[TablePool, int] = _read_tables(pool, data, at, facts, codes.copy(), blocks)
     pool, read = read_pool
     if read < len(numbers):
         raise FormatError(f"slices: the table of slice {read} is malformed")

@@ -8,9 +8,9 @@ import numpy as np
 from numba import int64
 from xxhash import xxh64_intdigest
 
-from ecmsketch.counters.contract import Ints
 from ecmsketch.inputs.row_hashes import RowHashes
 from ecmsketch.kernels import kernel
+from ecmsketch.kernels.radix_sort import sort_by_tick
 from ecmsketch.slices.absorbing import age
 from ecmsketch.slices.joining import join_slices
 from ecmsketch.slices.making import Plan
@@ -18,10 +18,8 @@ from ecmsketch.slices.recent_events import RecentEvents
 from ecmsketch.slices.settling import scratch, settle, weigh
 from ecmsketch.slices.table_pool import (
     LAST,
-    OVER_COUNT,
     OVER_ROW,
     PLANE,
-    PLANES,
     SLICES,
     TABLE,
     TablePool,
@@ -34,15 +32,16 @@ Part = tuple[RecentEvents, TablePool]
 
 def united(parts: list[Part], plan: Plan, rows: RowHashes, now: int) -> Part:
     """The events and slices of all parts, those outside the window forgotten, and joined as the plan allows."""
+    parts = sorted(parts, key=_digest)  # so that the order in which they were given is lost
     pool = _stacked([pool for _, pool in parts])
     drop_oldest(pool, now - plan.window)
     items = np.concatenate([events.items for events, _ in parts])
     ticks = np.concatenate([events.ticks for events, _ in parts])
     weights = np.concatenate([events.explicit_weights() for events, _ in parts])
-    inside = ticks > now - plan.window
-    items, ticks, weights = items[inside], ticks[inside], weights[inside]
-    order = np.lexsort((weights, items, ticks))
-    items, ticks, weights = items[order], ticks[order], weights[order]
+    order = np.flatnonzero(ticks > now - plan.window)
+    ticks = ticks[order]
+    sort_by_tick(ticks, order)
+    items, weights = items[order], weights[order]
     if len(items) and (weights == 1).all():
         weights = weights[:0]
     if len(items) >= plan.recent + plan.block or (pool.used[SLICES] and len(parts) > 1):
@@ -78,23 +77,14 @@ def _stacked(pools: list[TablePool]) -> TablePool:
         facts[tables : tables + count, TABLE] += tables
         tables, rows, overs = tables + count, rows + len(pool.pool), overs + len(pool.over)
     pool_rows, over_rows = np.concatenate([p.pool for p in whole]), np.concatenate([p.over for p in whole])
-    order = _in_order(facts, where, pool_rows, over_rows)
+    order = np.argsort(facts[:, LAST], kind="stable")
     free = [np.empty(count, np.int32) for count in (tables, rows, overs)]
     used = np.array([len(facts), 0, 0, 0], np.int64)
     return TablePool(facts[order], where, pool_rows, over_rows, free[0], free[1], free[2], used)
 
 
-def _in_order(facts: Ints, where: Any, pool_rows: Any, over_rows: Any) -> Ints:
-    """Slices by their last ticks; where all facts are the same, by their tables."""
-    keys = [facts[:, column] for column in range(TABLE) if column != LAST]
-    order: Ints = np.lexsort((*keys, facts[:, LAST]))
-    same = np.flatnonzero((np.diff(facts[order, :TABLE], axis=0) == 0).all(axis=1))
-    if not len(same):
-        return order
-    tied = np.zeros(len(facts), np.uint64)
-    for slot in order[np.union1d(same, same + 1)]:
-        place = where[facts[slot, TABLE]]
-        data = pool_rows[place[PLANE : PLANE + place[PLANES]]].tobytes()
-        data += over_rows[place[OVER_ROW], : place[OVER_COUNT]].tobytes() if place[OVER_ROW] >= 0 else b""
-        tied[slot] = xxh64_intdigest(data)
-    return np.lexsort((tied, *keys, facts[:, LAST]))
+def _digest(part: Part) -> tuple[int, ...]:
+    """A number for what a part holds."""
+    events, pool = part
+    columns = (events.items, events.offsets, events.weights, pool.facts[: pool.used[SLICES], :TABLE])
+    return tuple(xxh64_intdigest(np.ascontiguousarray(column).data) for column in columns if column.size)

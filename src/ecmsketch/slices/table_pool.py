@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from ecmsketch.kernels import kernel
 from ecmsketch.kernels.decorator import inlined
 
-FIRST, LAST, ARRIVALS, QUARTER = 0, 1, 2, 3
-"""Columns of `facts`: first and last tick, arrivals, and the ticks by which a quarter, half, three quarters came."""
-TABLE, BEGIN, END = 6, 7, 8
+PARTS = 8
+FIRST, LAST, ARRIVALS, KNOT = 0, 1, 2, 3
+"""Columns of `facts`: first and last tick, arrivals, and the ticks by which one eighth to seven eighths had come."""
+TABLE, BEGIN, END = KNOT + PARTS - 1, KNOT + PARTS, KNOT + PARTS + 1
 """Columns of `facts`: the first table of the slice, or -1; the range of events that are not counted yet."""
-FACTS = 9
+FACTS = END + 1
 NEXT, PLANES, OVER_ROW, OVER_COUNT, PLANE = 0, 1, 2, 3, 4
 """Columns of `where`: the next table of the chain, planes in use, overflow row, entries in it, rows of the planes."""
 MOST_PLANES = 27
