@@ -60,6 +60,54 @@ def _chain(facts: Any, where: Any, begin: Any, end: Any) -> Any:
 
 
 @kernel
+def spare_arrivals(facts: Any, count: Any, newer: Any, carried: Any) -> Any:
+    """How many sure arrivals the moment before each slice ends can do without; nothing if no two slices overlap.
+
+    If T arrivals lie in slices that end no earlier, S of them surely later, then T - S straddle that moment, and may be
+    2 carried (S + 1). So S may fall to (T - 2 carried) / (1 + 2 carried).
+    """
+    apart = True
+    for slot in range(1, count):
+        apart = apart and facts[slot, FIRST] >= facts[slot - 1, LAST]
+    if apart:
+        return np.empty(0)
+    spare = np.empty(count)
+    by_first = np.argsort(facts[:count, FIRST])
+    at, ahead, sure, total = count - int64(1), count - int64(1), newer, newer
+    for slot in range(count - 1, -1, -1):
+        while ahead >= 0 and facts[ahead, LAST] >= facts[slot, LAST]:
+            total += facts[ahead, ARRIVALS]
+            ahead -= int64(1)
+        while at >= 0 and facts[by_first[at], FIRST] >= facts[slot, LAST]:
+            sure += facts[by_first[at], ARRIVALS]
+            at -= int64(1)
+        spare[slot] = float64(sure) - (float64(total) - 2.0 * carried) / (1.0 + 2.0 * carried)
+    return spare
+
+
+@kernel
+def _may_cover(facts: Any, slot: Any, first: Any, arrivals: Any, spare: Any) -> Any:
+    """Whether a group that begins with a slot, at a tick, may cover the ends of the slices before the slot."""
+    k = slot - int64(1)
+    while k >= 0 and facts[k, LAST] > first:
+        if arrivals > spare[k]:
+            return False
+        k -= int64(1)
+    return True
+
+
+@kernel
+def _cover(facts: Any, begin: Any, end: Any, first: Any, spare: Any) -> None:
+    """Note that the slots begin .. end are one: those of them that came later than another's end, are not sure now."""
+    k = begin - int64(1)
+    while k >= 0 and facts[k, LAST] > first:
+        for slot in range(begin, end + 1):
+            if facts[slot, FIRST] >= facts[k, LAST]:
+                spare[k] -= float64(facts[slot, ARRIVALS])
+        k -= int64(1)
+
+
+@kernel
 def _decide(facts: Any, count: Any, newer: Any, epsilon_t: Any, carried: Any) -> Any:
     """(Where each group of slices begins, from the newest group to the oldest; how many groups there are)."""
     starts = np.empty(count, np.int64)
@@ -67,6 +115,7 @@ def _decide(facts: Any, count: Any, newer: Any, epsilon_t: Any, carried: Any) ->
     overlapping = np.empty(count, np.int64)  # groups that began before the slice at hand ends, by their last slots
     first_of, arrivals_of = np.empty(count, np.int64), np.empty(count, np.int64)
     over_count, over_arrivals = int64(0), int64(0)
+    spare = spare_arrivals(facts, count, newer, carried)
     sure = later = newer
     slot = count - int64(1)
     while slot >= 0:
@@ -83,11 +132,16 @@ def _decide(facts: Any, count: Any, newer: Any, epsilon_t: Any, carried: Any) ->
         over_count = kept
         most = 2.0 * epsilon_t * float64(later + int64(1))
         most = min(most, 2.0 * carried * float64(sure + int64(1)) - float64(over_arrivals))
-        arrivals, first = facts[slot, ARRIVALS], facts[slot, FIRST]
+        arrivals, first, end = facts[slot, ARRIVALS], facts[slot, FIRST], slot
         while slot > 0 and float64(arrivals + facts[slot - 1, ARRIVALS]) <= most:
+            begin = min(first, facts[slot - 1, FIRST])
+            if not _may_cover(facts, slot - 1, begin, float64(arrivals + facts[slot - 1, ARRIVALS]), spare):
+                break
             slot -= int64(1)
             arrivals += facts[slot, ARRIVALS]
-            first = min(first, facts[slot, FIRST])
+            first = begin
+        if end > slot:
+            _cover(facts, slot, end, first, spare)
         starts[groups], first_of[groups], arrivals_of[groups] = slot, first, arrivals
         overlapping[over_count] = groups
         over_count += int64(1)
