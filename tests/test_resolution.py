@@ -89,25 +89,28 @@ class TestSlices:
 
     def test_what_a_config_derives(self):
         config = make(counter="slices", resolution=0.06, merge_depth=2)
-        assert (config.epsilon_t, config.epsilon_cm) == (pytest.approx(0.02), 0.1)
+        assert (config.epsilon_t, config.epsilon_cm) == (
+            pytest.approx(0.015),
+            0.1,
+        )  # two levels add up to four times it
         assert config.epsilon_sw == config.epsilon_t
         assert (config.width, config.depth, config.delta_sw) == (28, 3, 0.0)
-        assert (config.block, config.recent) == (32, ceil(32 / (2 * config.epsilon_t)))
+        assert (config.block, config.recent) == (512, ceil(128 / (2 * config.epsilon_t)))
         assert config.first_nbytes == 1024
         shared = make(counter="slices", merge_depth=1)
-        assert (shared.epsilon_t, shared.epsilon_cm) == (0.025, 0.05)
+        assert (shared.epsilon_t, shared.epsilon_cm) == (pytest.approx(0.05 / 3), 0.05)
         assert shared.confidence >= 1 - shared.delta
 
     def test_blocks_grow_with_the_table_up_to_16_bits(self):
         config = make(counter="slices", epsilon=0.01, delta=0.01)
-        assert config.block == ceil(config.cells / 8) == 340
+        assert config.block == ceil(config.cells / 4) == 680
         wide = make(counter="slices", epsilon=1e-5, resolution=0.1)
-        assert wide.cells > 8 * 65_535
-        assert (wide.block, wide.recent) == (65_535, ceil(65_535 / 0.2))
+        assert wide.cells > 4 * 65_536
+        assert (wide.block, wide.recent) == (65_536, ceil(65_536 / 4 / 0.2))
 
     def test_all_levels_of_a_prefix_config_count(self):
         config = PrefixConfig(epsilon=0.01, delta=0.01, window=1000, counter="slices", bits=32)
-        assert config.block == ceil(config.cells / 8) > make(counter="slices", epsilon=0.01, delta=0.01).block
+        assert config.block == ceil(config.cells / 4) > make(counter="slices", epsilon=0.01, delta=0.01).block
 
     @pytest.mark.parametrize(
         "more",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ecmsketch as ecm
+from ecmsketch.config.budget import slices_carried_epsilon
 from streams import cuts, ticks_of, zipf_items
 
 WINDOW = 3000
@@ -135,7 +136,7 @@ def trial(kind: str, way: str, resolution: float | None, number: int, epsilon=0.
     assert answer.lower <= answer.value <= answer.upper
     assert answer.upper >= exact - 1e-6 * max(exact, 1)
     assert total.lower - 1e-6 * arrivals <= arrivals <= total.upper + 1e-6 * arrivals
-    carried = config.epsilon_t * (sketch.merge_levels + 1)
+    carried = slices_carried_epsilon(config.epsilon_t, sketch.merge_levels)
     assert sketch.epsilon == pytest.approx(carried + config.epsilon_cm)
     start = carried * ((after + sites) * (2 if way == "interval" else 1))
     beyond = abs(answer.value - exact) > start + config.epsilon_cm * arrivals + 1e-6 * arrivals

@@ -68,13 +68,18 @@ def slices_split(epsilon: float, resolution: float | None, optimize_for: str) ->
     return EpsilonSplit(sqrt(1 + epsilon / 2) - 1, epsilon / 2 / (1 + epsilon / 2))
 
 
-def slices_site_epsilon(target: float, depth: int) -> float:
-    """The epsilon that each site's slices must keep so that `depth` levels of merging end at `target`.
+def slices_carried_epsilon(epsilon_t: float, levels: int) -> float:
+    """How sharply slices honour the start of a range after `levels` levels of merging.
 
-    A level joins slices anew, each within epsilon of what is newer: it adds epsilon, and nothing compounds, since
-    arrivals keep their slice's bounds.
+    A level adds epsilon_t, since sites' slices lie over each other and are joined anew. The first level adds it twice:
+    with less, few slices of many sites could be joined at all (docs/guarantees.md).
     """
-    return target / (depth + 1)
+    return epsilon_t * (levels + 2 if levels else 1)
+
+
+def slices_site_epsilon(target: float, depth: int) -> float:
+    """The inverse: what each site's slices must keep so that `depth` levels of merging end at `target`."""
+    return target / slices_carried_epsilon(1.0, depth)
 
 
 def site_epsilon(target: float, depth: int, formula: str) -> float:

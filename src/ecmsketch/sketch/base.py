@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.config.budget import carried_epsilon
+from ecmsketch.config.budget import carried_epsilon, slices_carried_epsilon
 from ecmsketch.config.sketch_config import CHANGEABLE
 from ecmsketch.errors import ConfigError, InputError, QueryError
 from ecmsketch.estimate import Estimate, Estimates, Series
@@ -112,7 +112,7 @@ class BaseSketch(CellReading, ABC):
     def epsilon(self) -> float:
         """What one item's count holds now, merging included: the config's epsilon after `merge_depth` levels."""
         if self.config.counter == "slices":
-            return self.config.epsilon_t * (self.merge_levels + 1) + self.config.epsilon_cm
+            return slices_carried_epsilon(self.config.epsilon_t, self.merge_levels) + self.config.epsilon_cm
         epsilon_sw = carried_epsilon(self.config.epsilon_sw, self.merge_levels)
         return epsilon_sw + self.config.epsilon_cm + epsilon_sw * self.config.epsilon_cm
 

@@ -115,7 +115,7 @@ def age(
     work = with_space(work, most_slices(old - tail, weighted, newest, plan.epsilon_t), int64(0), int64(0))
     stay = make_slices(
         work.facts, work.used, work.used[SLICES], ticks, weights, tail, old, stays, stay, after, plan.epsilon_t,
-        plan.counted,
+        plan.counted, np.inf,
     )  # fmt: skip
     if stay:  # these move up to the newest ones, once the others are counted
         work = settle(work, items, weights, rows, table)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import float64, int64
 
 from ecmsketch.kernels import kernel
+from ecmsketch.slices.joining import spare_arrivals
 from ecmsketch.slices.profile import fill_facts
 from ecmsketch.slices.settling import count_events, weigh
 from ecmsketch.slices.table_pool import (
@@ -44,19 +46,20 @@ class Plan(NamedTuple):
 @kernel
 def make_slices(
     facts: Any, used: Any, place: Any, ticks: Any, weights: Any, begin: Any, end: Any, stays: Any, kept: Any,
-    after: Any, epsilon_t: Any, counted: Any,
+    after: Any, epsilon_t: Any, counted: Any, room: Any,
 ) -> Any:  # fmt: skip
     """Make slices of events at a place among the others, as large as the arrivals after them allow.
 
     `after` counts the events themselves and all that came later. Events that stay are noted in `stays`, which has
-    `kept` of them; returns how many there are then. There is space for all slices (`most_slices`).
+    `kept` of them; returns how many there are then. There is space for all slices (`most_slices`). Each may have `room`
+    arrivals, whatever came after them.
     """
     weighted = weights.shape[0] > 0
     at = begin
     while at < end:
         weight = weights[at] if weighted else int64(1)
         after -= weight
-        if float64(weight) > 2.0 * epsilon_t * float64(after + int64(1)):
+        if float64(weight) > min(2.0 * epsilon_t * float64(after + int64(1)), room):
             stays[kept] = at
             kept += int64(1)
             at += int64(1)
@@ -64,11 +67,11 @@ def make_slices(
         first, total = at, weight
         at += int64(1)
         if not weighted:  # the most that the rule allows, without looking at each event
-            more = min(_allowed(after, epsilon_t), end - at)
+            more = min(_allowed(after, epsilon_t), end - at, int64(min(room, 2.0**62)) - int64(1))
             total, after, at = total + more, after - more, at + more
         while at < end:
             weight = weights[at] if weighted else int64(1)
-            if float64(total + weight) > 2.0 * epsilon_t * float64(after - weight + int64(1)):
+            if float64(total + weight) > min(2.0 * epsilon_t * float64(after - weight + int64(1)), room):
                 break
             total += weight
             after -= weight
@@ -115,30 +118,80 @@ def make_inside(
     for older in range(work.used[SLICES]):
         after += work.facts[older, ARRIVALS]
     at, kept, slot = begin, int64(0), int64(0)
+    spare = _spare(work.facts, work.used[SLICES], tail - begin, newest + weigh(weights, tail, end), plan.carried)
     while at < tail:
         while work.facts[slot, LAST] < ticks[at]:
             after -= work.facts[slot, ARRIVALS]
             slot += int64(1)
         between = work.facts[slot, FIRST] > ticks[at]
         edge = work.facts[slot, FIRST] - int64(1) if between else work.facts[slot, LAST]
-        stop = at
+        stop, room = at, _room(work.facts, slot, between, spare, plan.carried)
         while stop < tail and ticks[stop] <= edge:
             stop += int64(1)
         arrivals, known = weigh(weights, at, stop), work.used[SLICES]
         if between:
             work = with_space(work, stop - at, int64(0), int64(0))
             kept = make_slices(
-                work.facts, work.used, slot, ticks, weights, at, stop, stays, kept, after, plan.epsilon_t, plan.counted
-            )
+                work.facts, work.used, slot, ticks, weights, at, stop, stays, kept, after, plan.epsilon_t,
+                plan.counted, room,
+            )  # fmt: skip
             slot += work.used[SLICES] - known
+            _insert_spare(work.facts, work.used[SLICES], known, slot, spare)
         else:
             before = work.facts[slot, ARRIVALS]
-            most = 2.0 * plan.epsilon_t * float64(after - arrivals - before + int64(1))
+            most = min(2.0 * plan.epsilon_t * float64(after - arrivals - before + int64(1)), float64(before) + room)
             work, kept = _count_in(work, slot, items, weights, at, stop, stays, kept, most, rows, table)
             after += work.facts[slot, ARRIVALS] - before
+            _use_spare(work.facts, slot, float64(work.facts[slot, ARRIVALS] - before), spare)
         after -= arrivals
         at = stop
     return work, tail, kept
+
+
+@kernel
+def _spare(facts: Any, count: Any, events: Any, newer: Any, carried: Any) -> Any:
+    """What `spare_arrivals` says, with space for as many new slices as there are events; nothing if none overlap."""
+    spare = spare_arrivals(facts, count, newer, carried)
+    if spare.shape[0] == 0:
+        return spare
+    grown = np.empty(count + events)
+    grown[:count] = spare
+    return grown
+
+
+@kernel
+def _room(facts: Any, slot: Any, between: Any, spare: Any, carried: Any) -> Any:
+    """How many arrivals may join a slice, or be a new one between it and those that ended before, if slices overlap.
+
+    As many straddle the ends of others that the slice covers; none may get more than joining allows (joining.py).
+    """
+    if spare.shape[0] == 0:
+        return np.inf
+    least, k = spare[slot], slot - int64(1)
+    while k >= 0 and not between and facts[k, LAST] > facts[slot, FIRST]:
+        least = min(least, spare[k])
+        k -= int64(1)
+    return max(least * (1.0 + 2.0 * carried), 0.0)
+
+
+@kernel
+def _use_spare(facts: Any, slot: Any, arrivals: Any, spare: Any) -> None:
+    """Note that arrivals have joined a slice."""
+    k = slot
+    while k >= 0 and spare.shape[0] > 0 and (k == slot or facts[k, LAST] > facts[slot, FIRST]):
+        spare[k] -= arrivals
+        k -= int64(1)
+
+
+@kernel
+def _insert_spare(facts: Any, count: Any, known: Any, slot: Any, spare: Any) -> None:
+    """Make way for slices that were inserted before a slot, which was at another place while so many were known."""
+    added = count - known
+    if spare.shape[0] > 0:
+        for i in range(count - 1, slot - 1, -1):
+            spare[i] = spare[i - added]
+        for i in range(slot - added, slot):
+            spare[i] = spare[slot] - float64(facts[i, ARRIVALS])
 
 
 @kernel

@@ -50,28 +50,48 @@ def join_facts(facts: Any, begin: Any, end: Any, target: Any) -> None:
             apart = False
         first, last = min(first, facts[i, FIRST]), max(last, facts[i, LAST])
         arrivals += facts[i, ARRIVALS]
-    knots = np.empty(PARTS - 1, np.int64)
-    before = first
+    if apart:
+        _join_knots(facts, begin, end, target, arrivals, first, last)
+    else:
+        _mix_knots(facts, begin, end, target, arrivals, first, last)
+    facts[target, FIRST], facts[target, LAST], facts[target, ARRIVALS] = first, last, arrivals
+
+
+@kernel
+def _join_knots(facts: Any, begin: Any, end: Any, target: Any, arrivals: Any, first: Any, last: Any) -> None:
+    """Write the knots of slices that follow one another.
+
+    The target may be the first of the slices: no knot is read any more once it is written, since the same number of
+    arrivals is a larger share of one slice than of all.
+    """
+    slot, passed, before = begin, float64(0), first
     for part in range(PARTS - 1):
         wanted = float64(arrivals) * float64(part + 1) / float64(PARTS)
-        if apart:
-            slot = begin
-            while slot < end - 1 and float64(facts[slot, ARRIVALS]) < wanted:
-                wanted -= float64(facts[slot, ARRIVALS])
-                slot += 1
-            tick = tick_of_share(facts, slot, min(wanted / float64(facts[slot, ARRIVALS]), 1.0))
-        else:
-            tick = _tick_of_count(facts, begin, end, wanted, first - int64(1), last)
+        while slot < end - 1 and passed + float64(facts[slot, ARRIVALS]) < wanted:
+            passed += float64(facts[slot, ARRIVALS])
+            slot += 1
+        tick = tick_of_share(facts, slot, min((wanted - passed) / float64(facts[slot, ARRIVALS]), 1.0))
         before = min(max(tick, before), last)
+        facts[target, KNOT + part] = before
+
+
+@kernel
+def _mix_knots(facts: Any, begin: Any, end: Any, target: Any, arrivals: Any, first: Any, last: Any) -> None:
+    """Write the knots of slices that lie over each other."""
+    knots = np.empty(PARTS - 1, np.int64)
+    before = first - int64(1)
+    for part in range(PARTS - 1):
+        wanted = float64(arrivals) * float64(part + 1) / float64(PARTS)
+        before = _tick_of_count(facts, begin, end, wanted, before, last)
         knots[part] = before
     for part in range(PARTS - 1):  # not before: the target may be one of the slices
         facts[target, KNOT + part] = knots[part]
-    facts[target, FIRST], facts[target, LAST], facts[target, ARRIVALS] = first, last, arrivals
 
 
 @kernel
 def _tick_of_count(facts: Any, begin: Any, end: Any, wanted: Any, low: Any, high: Any) -> Any:
     """The least tick by which so many arrivals of several slices had come, which lies in (low, high]."""
+    low = min(low, high - int64(1))
     while high - low > int64(1):
         middle = low + (high - low) // int64(2)
         came = 0.0

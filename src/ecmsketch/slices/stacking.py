@@ -27,11 +27,17 @@ from ecmsketch.slices.table_pool import (
     trimmed,
 )
 
+_FINENESS = 0.85
+"""Slices of several streams are joined to this share of what one stream's may be. Else fewer would be left than one
+stream has, since they are joined all at once, and the ends of ranges would blur.
+"""
+
 Part = tuple[RecentEvents, TablePool]
 
 
 def united(parts: list[Part], plan: Plan, rows: RowHashes, now: int) -> Part:
     """The events and slices of all parts, those outside the window forgotten, and joined as the plan allows."""
+    plan = plan._replace(epsilon_t=_FINENESS * plan.epsilon_t)
     parts = sorted(parts, key=_digest)  # so that the order in which they were given is lost
     pool = _stacked([pool for _, pool in parts])
     drop_oldest(pool, now - plan.window)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import PrefixConfig, SketchConfig
+from ecmsketch.config.budget import slices_carried_epsilon
 from ecmsketch.counters.contract import Ints, Reading
 from ecmsketch.estimate import Estimate, Estimates
 from ecmsketch.inputs.row_hashes import RowHashes, cells_of
@@ -45,7 +46,7 @@ class StreamReading:
     @property
     def carried(self) -> float:
         """How sharply the start of a range is honoured now, merging included."""
-        return self.config.epsilon_t * (self.levels + 1)
+        return slices_carried_epsilon(self.config.epsilon_t, self.levels)
 
     @property
     def _counted(self) -> bool:
