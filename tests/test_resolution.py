@@ -73,12 +73,13 @@ class TestSlices:
     def test_a_count_spends_the_whole_budget(self, epsilon, depth):
         start, collisions = budget.slices_split(epsilon, None, "point")
         assert start + collisions == pytest.approx(epsilon, **EXACTLY)
-        assert (depth + 1) * budget.slices_site_epsilon(start, depth) == pytest.approx(epsilon / 2, **EXACTLY)
+        site = budget.slices_site_epsilon(start, depth)
+        assert budget.slices_carried_epsilon(site, depth) == pytest.approx(epsilon / 2, **EXACTLY)
 
     @given(SHARES, DEPTHS)
     def test_an_inner_product_spends_the_whole_budget(self, epsilon, depth):
         start, collisions = budget.slices_split(epsilon, None, "inner")
-        carried = 1 + (depth + 1) * budget.slices_site_epsilon(start, depth)
+        carried = 1 + budget.slices_carried_epsilon(budget.slices_site_epsilon(start, depth), depth)
         assert carried**2 - 1 == pytest.approx(epsilon / 2, **EXACTLY)
         assert collisions == pytest.approx(epsilon / 2 / carried**2, **EXACTLY)
         assert carried**2 * (1 + collisions) - 1 == pytest.approx(epsilon, **EXACTLY)
