@@ -79,17 +79,9 @@ def _merge_sorted(
 
 @kernel
 def age(
-    work: Any,
-    items: Any,
-    ticks: Any,
-    weights: Any,
-    start: Any,
-    end: Any,
-    arrivals: Any,
-    plan: Any,
-    rows: Any,
+    work: Any, items: Any, ticks: Any, weights: Any, start: Any, end: Any, arrivals: Any, plan: Any, rows: Any,
     table: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Forget what is outside the window; let all but the newest of the events start .. end - 1 become slices.
 
     Returns the slices, where the events that stay begin, and how many arrivals these are.

@@ -100,7 +100,7 @@ def _may_cover(facts: Any, slot: Any, first: Any, arrivals: Any, spare: Any) -> 
 def _cover(facts: Any, begin: Any, end: Any, first: Any, spare: Any) -> None:
     """Note that the slots begin .. end are one: those of them that came later than another's end, are not sure now."""
     k = begin - int64(1)
-    while k >= 0 and facts[k, LAST] > first:
+    while end > begin and k >= 0 and facts[k, LAST] > first:
         for slot in range(begin, end + 1):
             if facts[slot, FIRST] >= facts[k, LAST]:
                 spare[k] -= float64(facts[slot, ARRIVALS])
@@ -114,10 +114,9 @@ def _decide(facts: Any, count: Any, newer: Any, epsilon_t: Any, carried: Any) ->
     groups = int64(0)
     overlapping = np.empty(count, np.int64)  # groups that began before the slice at hand ends, by their last slots
     first_of, arrivals_of = np.empty(count, np.int64), np.empty(count, np.int64)
-    over_count, over_arrivals = int64(0), int64(0)
+    over_count, over_arrivals, slot = int64(0), int64(0), count - int64(1)
     spare = spare_arrivals(facts, count, newer, carried)
     sure = later = newer
-    slot = count - int64(1)
     while slot >= 0:
         last = facts[slot, LAST]
         kept = int64(0)
@@ -140,8 +139,7 @@ def _decide(facts: Any, count: Any, newer: Any, epsilon_t: Any, carried: Any) ->
             slot -= int64(1)
             arrivals += facts[slot, ARRIVALS]
             first = begin
-        if end > slot:
-            _cover(facts, slot, end, first, spare)
+        _cover(facts, slot, end, first, spare)
         starts[groups], first_of[groups], arrivals_of[groups] = slot, first, arrivals
         overlapping[over_count] = groups
         over_count += int64(1)

@@ -111,9 +111,7 @@ def make_inside(
     """Count events that lie before the end of the newest slice: each in the slice that covers its tick, or in a new
     one between two slices. Returns (slices, where later events begin, how many stay: these are noted in `stays`).
     """
-    tail = begin
-    while tail < end and ticks[tail] < work.facts[work.used[SLICES] - 1, LAST]:
-        tail += int64(1)
+    tail = begin + np.searchsorted(ticks[begin:end], work.facts[work.used[SLICES] - 1, LAST])
     after = newest + weigh(weights, begin, end)  # arrivals of events from the one at hand on, and of slices likewise
     for older in range(work.used[SLICES]):
         after += work.facts[older, ARRIVALS]
