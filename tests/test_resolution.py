@@ -96,18 +96,18 @@ class TestSlices:
         )  # two levels add up to four times it
         assert config.epsilon_sw == config.epsilon_t
         assert (config.width, config.depth, config.delta_sw) == (28, 3, 0.0)
-        assert (config.block, config.recent) == (512, ceil(128 / (2 * config.epsilon_t)))
+        assert (config.block, config.recent) == (1024, ceil(128 / (2 * config.epsilon_t)))
         assert config.first_nbytes == 1024
         shared = make(counter="slices", merge_depth=1)
         assert (shared.epsilon_t, shared.epsilon_cm) == (pytest.approx(0.05 / 3), 0.05)
         assert shared.confidence >= 1 - shared.delta
 
     def test_blocks_grow_with_the_table_up_to_16_bits(self):
-        config = make(counter="slices", epsilon=0.01, delta=0.01)
-        assert config.block == ceil(config.cells / 4) == 680
+        config = make(counter="slices", epsilon=0.005, delta=0.01)
+        assert config.block == ceil(config.cells / 4) == 1361
         wide = make(counter="slices", epsilon=1e-5, resolution=0.1)
         assert wide.cells > 4 * 65_536
-        assert (wide.block, wide.recent) == (65_536, ceil(65_536 / 4 / 0.2))
+        assert (wide.block, wide.recent) == (65_536, ceil(16_384 / 0.2))
 
     def test_all_levels_of_a_prefix_config_count(self):
         config = PrefixConfig(epsilon=0.01, delta=0.01, window=1000, counter="slices", bits=32)

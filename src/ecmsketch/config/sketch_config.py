@@ -183,7 +183,7 @@ class SketchConfig:
     @cached_property
     def recent(self) -> int:
         """(slices) The newest events that are kept as they are, and are in no slice."""
-        return slicing.recent_of(self.block, self.epsilon_t)
+        return slicing.recent_of(self.cells, self.epsilon_t)
 
     @property
     def epsilon_cm(self) -> float:

@@ -23,7 +23,7 @@ from ecmsketch.inputs.ticks import MIN_TICK
 from ecmsketch.kernels.radix_sort import is_sorted
 from ecmsketch.kernels.varint import get_varints, put_varints
 
-_LEAST_EVENTS = 256
+_LEAST_EVENTS = 1024
 _ROUNDS = 8
 
 

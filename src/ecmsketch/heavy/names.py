@@ -26,6 +26,16 @@ _HEAD = struct.Struct("<BI")
 _NUMBERS = {_SIGNED: struct.Struct("<q"), _UNSIGNED: struct.Struct("<Q")}
 
 
+def need_no_names(items: Any) -> bool:
+    """Whether items are numbers from 0 on in an array: their hashes are their names."""
+    return (
+        isinstance(items, np.ndarray)
+        and items.ndim == 1
+        and items.dtype.kind in "iu"
+        and (not len(items) or int(items.min()) >= 0)
+    )
+
+
 def note_names(names: Names, wanted: NDArray[np.uint64], items: Any, hashed: NDArray[np.uint64]) -> None:
     """Look up in a batch the names of hashes that are wanted and not known yet."""
     unknown = np.array([key for key in wanted.tolist() if key not in names], np.uint64)

@@ -12,7 +12,7 @@ from ecmsketch.counters.arrivals import Batch, Prepared
 from ecmsketch.errors import LateArrivalError
 from ecmsketch.estimate import Estimate
 from ecmsketch.heavy.candidates import FrequentItems, combine
-from ecmsketch.heavy.names import forget_names, note_names, note_rows
+from ecmsketch.heavy.names import forget_names, need_no_names, note_names, note_rows
 from ecmsketch.inputs.row_hashes import fill_cells
 from ecmsketch.inputs.ticks import MIN_TICK
 from ecmsketch.sketch.locks import Lock, new_lock
@@ -27,6 +27,10 @@ _BLOCK = 2**20
 """Events counted at a time: enough that few of them end a bucket, few enough for the processor's cache."""
 
 
+_MOST_PENDING = 65_536
+"""Most arrivals that are gathered before they are counted, of 16 bytes each: enough that counting them in bulk pays."""
+
+
 class Feeding:
     """The state of a sketch with its lock, and how batches of arrivals are counted into it."""
 
@@ -37,7 +41,8 @@ class Feeding:
         self._rows = config.row_hashes()
         self._block = max(min(_BLOCK, 2**24 // len(self._rows.low)), 4 * config.cells)
         self._names_limit = _FEW_NAMES
-        self._pending_limit = min(max(4 * config.cells, 2048), 65_536)
+        least, share = (16_384, 4) if config.counter == "slices" else (2048, 16)
+        self._pending_limit = min(max(share * config.cells, least), _MOST_PENDING)
         self._room = Room(state, self._pending_limit)
         self._norms: dict[tuple[int, int], Estimate] = {}
         self._reset_limits()
@@ -51,7 +56,7 @@ class Feeding:
         if len(behind.ticks):
             self._take_late(behind)
         self._add(on_time)
-        if state.config.heavy_hitters:
+        if state.config.heavy_hitters and not need_no_names(items):
             if len(hashed) <= 2 * len(state.names):  # noting a few items is quicker than looking through all names
                 note_rows(state.names, items, hashed, np.arange(len(hashed)))
             else:
