@@ -1,0 +1,82 @@
+"""Tables in planes of two bits with overflow entries: whatever is stored is read back, whatever was stored before."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ecmsketch.slices.table_pool import (
+    ARRIVALS,
+    FREE_ROWS,
+    FREE_TABLES,
+    LAST,
+    SLICES,
+    TABLE,
+    add_slice,
+    drop_oldest,
+    new_pool,
+    read_cell,
+    release_tables,
+    stored,
+    trimmed,
+    with_space,
+)
+from made_tables import table_of
+
+
+def read(pool, slot: int, cells: int) -> np.ndarray:
+    table = np.zeros(cells, np.int64)
+    add_slice(pool, slot, table)
+    return table
+
+
+def filled(tables, cells: int):
+    pool = with_space(new_pool(cells), len(tables), 0, 0)
+    for slot, table in enumerate(tables):
+        pool.used[SLICES] = slot + 1
+        pool.facts[slot] = 0
+        pool.facts[slot, LAST], pool.facts[slot, ARRIVALS], pool.facts[slot, TABLE] = 10 * slot, 1, -1
+        pool = stored(pool, slot, table)
+    return pool
+
+
+@given(st.integers(1, 200), st.integers(1, 8), st.integers(0, 2**32))
+def test_tables_are_read_back(cells, count, seed):
+    rng = np.random.default_rng(seed)
+    tables = [table_of(cells, rng) for _ in range(count)]
+    pool = filled(tables, cells)
+    for each in (pool, trimmed(pool)):
+        for slot, table in enumerate(tables):
+            np.testing.assert_array_equal(read(each, slot, cells), table)
+            for cell in {0, cells // 2, cells - 1}:
+                assert read_cell(each, each.facts[slot, TABLE], cell) == table[cell]
+
+
+@given(st.integers(1, 200), st.integers(0, 2**32))
+def test_small_and_large_scratch_tables_store_the_same(cells, seed):
+    table = np.minimum(table_of(cells, np.random.default_rng(seed)), 2**30 - 1)
+    for kind in (np.int32, np.int64):
+        pool = filled([table.astype(kind)], cells)
+        np.testing.assert_array_equal(read(pool, 0, cells), table)
+
+
+@given(st.integers(1, 60), st.integers(0, 2**32))
+def test_rows_are_used_again_and_others_stay_as_they_are(cells, seed):
+    rng = np.random.default_rng(seed)
+    tables = [table_of(cells, rng) for _ in range(6)]
+    pool = filled(tables, cells)
+    for _ in range(12):
+        slot = int(rng.integers(0, 6))
+        release_tables(pool, slot)
+        tables[slot] = table_of(cells, rng)
+        pool = stored(pool, slot, tables[slot])
+        for other, table in enumerate(tables):
+            np.testing.assert_array_equal(read(pool, other, cells), table)
+    drop_oldest(pool, 20)
+    assert pool.used[SLICES] == 3
+    for other, table in enumerate(tables[3:]):
+        np.testing.assert_array_equal(read(trimmed(pool), other, cells), table)
+    least = trimmed(pool)
+    assert (least.used[FREE_ROWS], least.used[FREE_TABLES]) == (0, 0)
+    assert sum(part.nbytes for part in least) <= sum(part.nbytes for part in pool)
