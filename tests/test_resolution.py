@@ -104,7 +104,7 @@ class TestSlices:
 
     def test_blocks_grow_with_the_table_up_to_16_bits(self):
         config = make(counter="slices", epsilon=0.005, delta=0.01)
-        assert config.block == ceil(config.cells / 4) == 1361
+        assert config.block == ceil(config.cells / 4) == 1360
         wide = make(counter="slices", epsilon=1e-5, resolution=0.1)
         assert wide.cells > 4 * 65_536
         assert (wide.block, wide.recent) == (65_536, ceil(16_384 / 0.2))
@@ -138,10 +138,10 @@ class TestSlices:
     def test_expected_memory_follows_the_model(self):
         config = make(counter="slices", epsilon=0.01, delta=0.01, resolution=0.05, window=10**9)
         assert config.expected_nbytes(0) == 0
-        assert config.expected_nbytes(100) == 1600
+        assert config.expected_nbytes(100) == 1200
         arrivals = 10**7
         slices = log(arrivals / config.recent) / log1p(0.075)
-        model = (config.recent + config.block / 2) * 16 + slices * (config.cells * 1.15 + 100)
+        model = (config.recent + config.block / 2) * 12 + slices * (config.cells * 0.9 + 200)
         assert config.expected_nbytes(arrivals) == pytest.approx(model, abs=1)
         sizes = [config.expected_nbytes(n) for n in (10, 10**3, 10**4, 10**5, 10**6, 10**12)]
         assert sizes == sorted(sizes)
