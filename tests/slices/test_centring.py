@@ -21,7 +21,7 @@ def plainly(cells: np.ndarray) -> float:
     return sum(float(np.prod((cells >= t).mean(axis=1))) for t in range(1, int(cells.max()) + 1))
 
 
-@given(st.integers(1, 5), st.integers(1, 12), st.integers(0, 2**32), st.sampled_from([2, 9, 300, 5000]))
+@given(st.integers(1, 5), st.integers(1, 12), st.integers(0, 2**32), st.sampled_from([2, 9, 300, 2000]))
 def test_it_is_the_sum_over_all_counts(rows, width, seed, largest):
     rng = np.random.default_rng(seed)
     cells = (rng.random((rows, width)) ** 4 * largest).astype(np.int64)

@@ -33,7 +33,7 @@ def check(facts, slot):
     assert ticks[-1] <= facts[slot, LAST]
 
 
-@given(st.integers(1, 300), st.sampled_from([1, 3, 50, 10**6, 2**60]), st.booleans(), st.integers(0, 2**32))
+@given(st.integers(1, 300), st.sampled_from([1, 3, 50, 10**6, 2**50]), st.booleans(), st.integers(0, 2**32))
 def test_one_slice(events, spread, weighted, seed):
     rng = np.random.default_rng(seed)
     ticks = np.sort(rng.integers(-spread, spread + 1, events))
@@ -49,7 +49,7 @@ def test_one_slice(events, spread, weighted, seed):
             )
 
 
-@given(st.integers(2, 8), st.sampled_from([1, 2, 40, 10**5]), st.booleans(), st.integers(0, 2**32))
+@given(st.integers(2, 8), st.sampled_from([1, 2, 40, 10**5, 2**50]), st.booleans(), st.integers(0, 2**32))
 def test_joined_slices(count, spread, apart, seed):
     rng = np.random.default_rng(seed)
     groups = [np.sort(rng.integers(0, spread + 1, int(rng.integers(1, 100)))) for _ in range(count)]

@@ -37,10 +37,10 @@ def check_content(sketch, items, weights):
 
 
 @given(
-    st.sampled_from(["one", "small", "heavy", "falling"]), st.sampled_from([0.0, 0.1, 1.0]), st.sampled_from([1, 2, 20]),
+    st.sampled_from(["one", "small", "heavy", "falling"]), st.sampled_from([0.0, 0.1, 1.0]), st.sampled_from([1, 9]),
     st.sampled_from([0.9, 0.2, 0.05]), st.booleans(), st.integers(0, 2**32),
 )  # fmt: skip
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_arrival_is_lost_or_counted_twice(weights, late, sites, epsilon, prefix, seed):
     rng = np.random.default_rng(seed)
     config = ecm.SketchConfig(epsilon=epsilon, delta=0.2, window=WINDOW, counter="slices", late="side")

@@ -78,13 +78,13 @@ def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[
     return tables, facts
 
 
-def decode(data: NDArray[np.uint8], now: int, block: int, cells: int, blocks: Blocks) -> Contents:
+def decode(data: NDArray[np.uint8], now: int, window: int, block: int, cells: int, blocks: Blocks) -> Contents:
     """What `encode` wrote, or a FormatError. Each event and each cell takes a bit at least, so data bounds them."""
     header, at = get_varints(data, 0, _HEADER)
     if at < 0:
         raise FormatError("slices: their header is missing; the data is truncated")
     count, fresh, weighted, slices = header.tolist()
-    if fresh >= block or weighted > 1 or 9 * count > len(data) or slices * cells > 8 * len(data):
+    if fresh >= block or weighted > min(count, 1) or 9 * count > len(data) or slices * cells > 8 * len(data):
         raise FormatError(f"slices: {count} events and {slices} slices do not fit into {len(data)} bytes")
     gaps, at = get_varints(data, at, count)
     weights, at = get_varints(data, at, count * weighted) if at >= 0 else (gaps, -1)
@@ -93,8 +93,10 @@ def decode(data: NDArray[np.uint8], now: int, block: int, cells: int, blocks: Bl
         raise FormatError("slices: their numbers are truncated or malformed")
     items = data[at : at + 8 * count].view("<u8").astype(np.uint64)
     ticks = _checked_ticks(gaps, now)
+    if (count and now - int(ticks[0]) >= window) or (slices and int(facts[::_FACTS].max()) >= window):
+        raise FormatError("slices: expected them and all events inside the window")
     total = float(weights.sum(dtype=np.float64)) if weighted else float(count)
-    if total > 4 * MAX_ARRIVALS or (weighted and count and (int(weights.min()) < 1 or int(weights.max()) == 1)):
+    if total > 4 * MAX_ARRIVALS or (weighted and (int(weights.min()) < 1 or int(weights.max()) == 1)):
         raise FormatError("slices: expected events with positive weights, not all of them one")
     events = RecentEvents.of(items, ticks, weights) if count else no_events()
     pool = _decode_slices(data, at + 8 * count, facts.reshape(slices, _FACTS), now, cells, blocks)

@@ -137,7 +137,7 @@ class SlicedStream(StreamReading):
     @classmethod
     def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int, most: int) -> Self:
         """The state that `encode` wrote, or a FormatError. It takes few more bytes of memory than there is data."""
-        contents = slice_bytes.decode(data, now, config.block, config.cells, blocks_of(config))
+        contents = slice_bytes.decode(data, now, config.window, config.block, config.cells, blocks_of(config))
         return cls._of(config, contents)
 
     def copy(self, config: SketchConfig | None = None) -> Self:
