@@ -99,6 +99,32 @@ def named():
     return sketch
 
 
+def sliced():
+    return _filled(_config(counter="slices", resolution=0.1, late="side"), events=6000)
+
+
+def sliced_events():
+    return _filled(_config(counter="slices"), events=20)
+
+
+def sliced_by_count():
+    return _filled(_config(counter="slices", model="count", window=9000), events=6000)
+
+
+def sliced_and_merged():
+    config = _config(counter="slices", late="side", heavy_hitters=True)
+    merged = ecm.merge([_filled(config, begin) for begin in (0, 100, 1000)])
+    merged.update_many(np.arange(200) % 7, merged.now - np.arange(200) * 3, 1 + np.arange(200) % 5)
+    return merged
+
+
+def sliced_prefix():
+    sketch = ecm.PrefixSketch(_config(epsilon=0.5, counter="slices"), bits=12, radix=16)
+    numbers = np.arange(3000)
+    sketch.update_many(numbers * 7 % 4096, numbers // 3)
+    return sketch
+
+
 EXAMPLES = {
     "empty": empty,
     "advanced": advanced,
@@ -114,6 +140,11 @@ EXAMPLES = {
     "rw": randomized_wave,
     "prefix": prefix,
     "named": named,
+    "slices": sliced,
+    "slices-events": sliced_events,
+    "slices-count-based": sliced_by_count,
+    "slices-merged": sliced_and_merged,
+    "slices-prefix": sliced_prefix,
 }
 
 

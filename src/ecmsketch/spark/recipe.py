@@ -31,6 +31,11 @@ class Recipe(NamedTuple):
     horizon: int | None = None
     """Events after this tick, `ahead` after the job's start, are rejected as "tick too far ahead"."""
 
+    @property
+    def any_order(self) -> bool:
+        """Whether the sketches take events in any order: slices do."""
+        return self.config.counter == "slices"
+
     def items(self, items: Any) -> Any:
         """Items as a sketch takes them: hashes say what they were."""
         return items if self.kind is None else Hashed(items, self.kind)
