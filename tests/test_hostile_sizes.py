@@ -71,13 +71,21 @@ HOSTILE = [
         {"counter": "dw", "merge_depth": 64}, {"counter": "rw"}, {"counter": "rw", "wave_instances": 99},
         {"counter": "rw", "wave_constant": 1000.0}, {"counter": "rw", "bits": 64, "digit": 2},
         {"resolution": 1e-6}, {"resolution": 0.9}, {"counter": "dw", "resolution": 1e-6, "merge_depth": 64},
-        {"counter": "rw", "resolution": 1e-6},
+        {"counter": "rw", "resolution": 1e-6}, {"counter": "slices", "resolution": 0.3},
+        {"counter": "slices", "resolution": 0.3, "bits": 64, "digit": 2}, {"counter": "slices", "window": 2**59},
     )
 ]  # fmt: skip
 
 
 def test_decoding_and_a_first_update_stay_within_the_bound_whatever_the_config():
-    for data in (blob(), blob(named=True), blob(counter="dw"), blob(counter="rw"), blob(bits=8, digit=2)):
+    for data in (
+        blob(),
+        blob(named=True),
+        blob(counter="dw"),
+        blob(counter="rw"),
+        blob(bits=8, digit=2),
+        blob("slices"),
+    ):
         assert decode_and_update(data)  # kernels are compiled, and that is not counted
     accepted = 0
     for fields in HOSTILE:
@@ -116,7 +124,7 @@ def test_one_busy_wave_cannot_widen_all_others_beyond_the_bound():
 
 
 def test_settled_late_counters_are_bounded_as_the_others_are():
-    cells = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000).cells
+    cells = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000, counter="eh").cells
     empty = bytes(1 + cells)
     assert ecm.load(blob(counters=empty, settled=empty)).total().value == 0
     with pytest.raises(FormatError):
@@ -124,7 +132,7 @@ def test_settled_late_counters_are_bounded_as_the_others_are():
 
 
 def test_what_is_large_itself_is_read_and_copies_always_are():
-    wide = ecm.EcmSketch(ecm.SketchConfig(epsilon=4e-5, delta=0.01, window=1000))
+    wide = ecm.EcmSketch(ecm.SketchConfig(epsilon=4e-5, delta=0.01, window=1000, counter="eh"))
     assert wide.config.first_nbytes > MAX_NBYTES
     assert pickle.loads(pickle.dumps(wide)) == wide
     with pytest.raises(FormatError, match="max_nbytes"):

@@ -125,8 +125,10 @@ assert type(sketch).deserialize(sketch.serialize()) == sketch
         ("items", {"counter": "rw", "epsilon": 0.3, "wave_constant": 60.0}),
         ("items", {"model": "count"}),
         ("prefix", {"counter": "eh"}),
+        ("items", {"counter": "slices", "heavy_hitters": True}),
+        ("items", {"counter": "slices", "model": "count"}),
     ],
-    ids=["names", "dw", "rw", "count", "prefix"],
+    ids=["names", "dw", "rw", "count", "prefix", "slices", "slices-count"],
 )
 def test_counts_and_answers_are_right_under_load(kind, changes):
     in_a_process(LOAD.format(kind=kind, changes=changes))

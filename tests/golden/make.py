@@ -10,7 +10,7 @@ import ecmsketch as ecm
 
 
 def _config(**changes):
-    return ecm.SketchConfig(**{"epsilon": 0.2, "delta": 0.2, "window": 1000, **changes})
+    return ecm.SketchConfig(**{"epsilon": 0.2, "delta": 0.2, "window": 1000, "counter": "eh", **changes})
 
 
 def _filled(config, begin=0, events=3000):
