@@ -18,7 +18,7 @@ def built(frame):
     return {row["site"]: row for row in frame.collect()}
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_a_site_in_one_task_gives_the_very_sketch_of_one_process(in_order, make_config, one_process, counter):
     config = make_config(counter=counter, epsilon=0.2 if counter == "rw" else 0.05)
     rows = built(ecm_spark.build_sketches(in_order, config, "page", "tick", "site"))
@@ -31,19 +31,23 @@ def test_a_site_in_one_task_gives_the_very_sketch_of_one_process(in_order, make_
     assert sum(row["events"] for row in rows.values()) == 60_000
 
 
-def test_nearly_ordered_events_are_put_in_order(spark, stream, make_config, one_process):
+@pytest.mark.parametrize("counter", ["eh", "slices"])
+def test_nearly_ordered_events_add_no_error(spark, stream, make_config, check, counter):
     rng = np.random.default_rng(1)
     order = np.argsort(stream["tick"] + rng.integers(0, 200, 60_000), kind="stable")
     import pandas as pd
 
     frame = spark.createDataFrame(pd.DataFrame({"page": stream["page"][order], "tick": stream["tick"][order]}))
-    (row,) = ecm_spark.build_sketches(frame.coalesce(1), make_config(), "page", "tick").collect()
+    config = make_config(counter=counter)
+    (row,) = ecm_spark.build_sketches(frame.coalesce(1), config, "page", "tick").collect()
     assert row["site"] == "all"
-    assert ecm.load(row["sketch"]).merge_levels == 0
-    assert ecm.load(row["sketch"]).total().covers(60_000)
+    sketch = ecm.load(row["sketch"])
+    assert sketch.merge_levels == 0
+    assert (sketch.config, sketch.late_counted, sketch.late_dropped) == (config, 0, 0)
+    check(sketch)
 
 
-@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
 def test_a_stream_cut_by_time_over_tasks_adds_no_error(events, make_config, check, counter):
     config = make_config(counter=counter, epsilon=0.2 if counter == "rw" else 0.05)
     rows = built(ecm_spark.build_sketches(events.repartition(5), config, "page", "tick", "site", sort=True))
@@ -54,19 +58,28 @@ def test_a_stream_cut_by_time_over_tasks_adds_no_error(events, make_config, chec
             check(sketch, site)
 
 
-def test_shuffled_events_stay_within_what_is_carried(events, make_config, check):
-    rows = built(ecm_spark.build_sketches(events.repartition(4), make_config(merge_depth=1), "page", "tick", "site"))
+@pytest.mark.parametrize("counter", ["eh", "slices"])
+def test_shuffled_events_stay_within_what_is_carried(events, make_config, check, counter):
+    resolution = 0.2 if counter == "slices" else None  # so that pieces have slices, not only events
+    config = make_config(merge_depth=1, counter=counter, resolution=resolution)
+    rows = built(ecm_spark.build_sketches(events.repartition(4), config, "page", "tick", "site"))
     for site in SITES:
         sketch = ecm.load(rows[site]["sketch"])
         assert sketch.merge_levels == 1
-        assert sketch.epsilon <= 0.05 + 1e-12
+        assert sketch.total().value == rows[site]["events"]
+        assert sketch.epsilon <= 0.05 + (resolution or 0) + 1e-12
         check(sketch, site)
 
 
-@pytest.mark.parametrize("item", ["page", "number", ("page", "port")])
-@pytest.mark.parametrize("heavy_hitters", [False, True])
-def test_items_of_every_kind(in_order, make_config, one_process, item, heavy_hitters):
-    config = make_config(heavy_hitters=heavy_hitters)
+@pytest.mark.parametrize(
+    ("item", "counter", "heavy_hitters"),
+    [
+        *((item, "eh", names) for item in ("page", "number", ("page", "port")) for names in (False, True)),
+        ("page", "slices", True),
+    ],
+)
+def test_items_of_every_kind(in_order, make_config, one_process, item, counter, heavy_hitters):
+    config = make_config(counter=counter, heavy_hitters=heavy_hitters)
     (row,) = ecm_spark.build_sketches(in_order, config, item, "tick", weight="weight").collect()
     expected = one_process(config, item=item, weight="weight")
     assert bytes(row["sketch"]) == expected.serialize()
@@ -76,11 +89,11 @@ def test_items_of_every_kind(in_order, make_config, one_process, item, heavy_hit
 
 
 def test_prefix_sketches(in_order, stream, make_config):
-    (row,) = ecm_spark.build_sketches(in_order, make_config(), "number", "tick", bits=10, radix=4).collect()
-    sketch = ecm.load(row["sketch"])
-    expected = ecm.PrefixSketch(make_config(), bits=10, radix=4)
-    expected.update_many(stream["number"], stream["tick"])
-    assert sketch == expected
+    for config in (make_config(), make_config(counter="slices")):
+        (row,) = ecm_spark.build_sketches(in_order, config, "number", "tick", bits=10, radix=4).collect()
+        expected = ecm.PrefixSketch(config, bits=10, radix=4)
+        expected.update_many(stream["number"], stream["tick"])
+        assert ecm.load(row["sketch"]) == expected
     rows = ecm_spark.build_sketches(in_order, make_config(), "number", "tick", bits=5).collect()
     assert rows[0]["reasons"] == {"item outside the domain": int((stream["number"] >= 32).sum())}
 
@@ -188,7 +201,8 @@ class TestRefusals:
             ecm_spark.build_sketches(events, make_config(), "number", "tick", bits=99)
 
 
-def test_partial_sketches_are_handed_on_before_memory_runs_out(monkeypatch, stream, make_config, check):
+@pytest.mark.parametrize("counter", ["eh", "slices"])
+def test_partial_sketches_are_handed_on_before_memory_runs_out(monkeypatch, stream, make_config, check, counter):
     import pyarrow as pa
 
     from ecmsketch.spark import partials
@@ -196,7 +210,7 @@ def test_partial_sketches_are_handed_on_before_memory_runs_out(monkeypatch, stre
 
     monkeypatch.setattr(partials, "GATHERED", 5000)
     monkeypatch.setattr(partials, "HELD_BYTES", 100_000)
-    making = partials.PartialSketches(Recipe(make_config()))
+    making = partials.PartialSketches(Recipe(make_config(counter=counter)))
     pieces = []
     for i in range(0, 60_000, 2000):
         batch = {name: pa.array(column[i : i + 2000]) for name, column in stream.items()}
