@@ -36,8 +36,8 @@ SLICES = (
     Setting(3500, 3, 0.4, 200_000, 8, 15),
     Setting(23_500, 4, 0.3, 1_000_000, 1, 8),
 )
-"""Under drift, the error of the heaviest depends on where the slice that the window cuts begins: other settings of about
-the same memory gave 4 to 50 at 1 MB, 11 to 36 at 200 KB and 35 to 145 at 50 KB.
+"""Under drift, the error of the heaviest depends on where the slice that the window cuts begins. Other settings of
+about the same memory gave 4 to 50 at 1 MB, 11 to 36 at 200 KB and 35 to 145 at 50 KB.
 """
 CELLS = (0.3, 0.1, 0.03, 0.01)
 """Epsilons of sketches with exponential histograms, resolution 0.1."""
