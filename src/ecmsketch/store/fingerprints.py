@@ -1,7 +1,7 @@
 """Fingerprints of segments: a segment that is stored already is recognised, even if it was built anew.
 
-Building the same events with another number of tasks gives other bytes, because buckets end elsewhere. How much each
-cell counted stays the same, so a fingerprint is a hash of that. Where a sketch does not know it exactly (a segment
+Building the same events with another number of tasks gives other bytes, because buckets or slices end elsewhere. How
+much each cell counted stays the same, so a fingerprint is a hash of that. Where a sketch does not know it exactly (a segment
 longer than a window, randomized waves), the fingerprint is a hash of the bytes.
 """
 
@@ -16,7 +16,7 @@ from ecmsketch.sketch.loading import AnySketch
 SIZE = 8
 """Bytes of a fingerprint. It is only compared with those of the same site."""
 _CELLS = 2**16
-"""Cells read at a time."""
+"""Counters in cells read at a time. A table of slices is read at once, since its events are looked through each time."""
 
 
 def fingerprint(sketch: AnySketch, data: bytes) -> bytes:
@@ -27,8 +27,9 @@ def fingerprint(sketch: AnySketch, data: bytes) -> bytes:
     counted = blake2b(f"{first} {now} ".encode(), digest_size=SIZE)
     if now - config.window >= first:
         return blake2b(data, digest_size=SIZE).digest()
-    for begin in range(0, config.cells, _CELLS):
-        reading = sketch.read_cells(np.arange(begin, min(begin + _CELLS, config.cells), dtype=np.uint32))
+    step = config.cells if config.counter == "slices" else _CELLS
+    for begin in range(0, config.cells, step):
+        reading = sketch.read_cells(np.arange(begin, min(begin + step, config.cells), dtype=np.uint32))
         if not np.array_equal(reading.lower, reading.upper):
             return blake2b(data, digest_size=SIZE).digest()
         counted.update(reading.value.astype("<f8").tobytes())
