@@ -24,7 +24,7 @@ from ecmsketch.monitor import (
 from ecmsketch.monitor.events import ExactWindow
 
 LAST, EVERY, END = 24, 5, 80
-CONFIG = ecm.SketchConfig(epsilon=0.4, delta=0.3, window=30)
+CONFIG = ecm.SketchConfig(epsilon=0.4, delta=0.3, window=30, counter="eh")
 FUNCTIONS = {
     "total": Total(),
     "frequency": Frequency(1),
@@ -102,7 +102,7 @@ def scenario(seed):
         function,
         threshold(rng.choice(THRESHOLDS), values(function, events), rng),
         LAST,
-        CONFIG,
+        CONFIG.replace(counter="slices") if seed % 4 == 0 else CONFIG,
         combine=str(rng.choice(["sum", "sum", "average"])),
         test=str(rng.choice(["zone", "ball"])),
         balance=str(rng.choice(["lazy", "eager"])),

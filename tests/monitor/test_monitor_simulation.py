@@ -57,6 +57,19 @@ def test_a_flood_is_caught_at_once_and_its_end_too(caught):
     assert np.abs(value - truth).max() < 0.25 * truth.max()
 
 
+def test_slices_catch_it_too():
+    config = CONFIG.replace(counter="slices", resolution=0.3, optimize_for="inner")
+    events = flood(events=60_000, sites=2)
+    found = simulate(Watch(SelfJoin(), Above(1_000_000.0), 300, config), events, every=50, truth=True)
+    assert [alert.region for alert in found.alerts] == [0, 1, 0]
+    assert (found.missed, found.lag) == (0, 0)
+    truth, value = found.column("truth"), found.column("value")
+    assert truth.max() > 1_000_000
+    assert np.abs(value - truth).max() < 0.25 * truth.max()
+    often = simulate(Watch(Frequency(7), Above(1000.0), 300, config), events, every=50, truth=True)
+    assert [alert.region for alert in often.alerts] == [0, 1, 0]
+
+
 def test_it_costs_a_fraction_of_shipping_the_events(caught):
     events = flood()
     assert ship_events(events) == (20_000, 320_000)

@@ -37,6 +37,20 @@ Unit = Annotated[str, typer.Option(help="Unit of a tick: ns, us, ms, s, m, h or 
 Ahead = Annotated[
     str, typer.Option(help="Reject ticks that are further ahead of the clocks than this: 10m, 1d; none for no limit.")
 ]
+Counter = Annotated[
+    str,
+    typer.Option(
+        help="eh (exponential histograms), dw (deterministic waves), rw (randomized waves) or slices (of time)."
+    ),
+]
+Resolution = Annotated[
+    float | None,
+    typer.Option(
+        help="How sharply the start of a range is honoured, such as 0.05: an error beside epsilon, so that small "
+        "epsilons become cheap. Default: both share epsilon.",
+        show_default=False,
+    ),
+]
 HeavyHitters = Annotated[bool, typer.Option("--heavy-hitters", help="Keep the names of frequent items, for `top`.")]
 
 
@@ -48,20 +62,8 @@ class SketchOptions:
     delta: Delta = 0.01
     window: Window = "1d"
     unit: Unit = "s"
-    counter: Annotated[
-        str,
-        typer.Option(
-            help="eh (exponential histograms), dw (deterministic waves), rw (randomized waves) or slices (of time)."
-        ),
-    ] = "eh"
-    resolution: Annotated[
-        float | None,
-        typer.Option(
-            help="How sharply the start of a range is honoured, such as 0.05: an error beside epsilon, so that small "
-            "epsilons become cheap. Default: both share epsilon.",
-            show_default=False,
-        ),
-    ] = None
+    counter: Counter = "eh"
+    resolution: Resolution = None
     merge_depth: Annotated[
         int, typer.Option(help="Levels of merging after which epsilon must still hold.", min=0, max=64)
     ] = 1

@@ -10,7 +10,7 @@ import typer
 from ecmsketch.cli.item_text import parse_item
 from ecmsketch.cli.lengths import to_ticks
 from ecmsketch.cli.live import Lateness
-from ecmsketch.cli.options import Delta, Epsilon, Unit, make_config
+from ecmsketch.cli.options import Counter, Delta, Epsilon, Resolution, Unit, make_config
 
 if TYPE_CHECKING:
     from ecmsketch.config import SketchConfig
@@ -41,13 +41,15 @@ class WatchOptions:
     epsilon: Epsilon = 0.1
     delta: Delta = 0.1
     unit: Unit = "s"
+    counter: Counter = "eh"
+    resolution: Resolution = None
     lateness: Lateness = "10s"
 
     def config(self) -> SketchConfig:
         """The config of the sketches of the sites."""
         config = make_config(
-            epsilon=self.epsilon, delta=self.delta, window=self.last, unit=self.unit, late="side",
-            window_option="--last",
+            epsilon=self.epsilon, delta=self.delta, window=self.last, unit=self.unit, counter=self.counter,
+            resolution=self.resolution, late="side", window_option="--last",
         )  # fmt: skip
         return config.replace(lateness=to_ticks(self.lateness, config.unit, "--lateness"))
 

@@ -1,8 +1,8 @@
 """Fingerprints of segments: a segment that is stored already is recognised, even if it was built anew.
 
 Building the same events with another number of tasks gives other bytes, because buckets or slices end elsewhere. How
-much each cell counted stays the same, so a fingerprint is a hash of that. Where a sketch does not know it exactly (a segment
-longer than a window, randomized waves), the fingerprint is a hash of the bytes.
+much each cell counted stays the same, so a fingerprint is a hash of that. Where a sketch does not know it exactly (a
+segment longer than a window, randomized waves), the fingerprint is a hash of the bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ecmsketch.sketch.loading import AnySketch
 SIZE = 8
 """Bytes of a fingerprint. It is only compared with those of the same site."""
 _CELLS = 2**16
-"""Counters in cells read at a time. A table of slices is read at once, since its events are looked through each time."""
+"""Cells read at a time. Slices are read at once, since each reading looks through all their events."""
 
 
 def fingerprint(sketch: AnySketch, data: bytes) -> bytes:
