@@ -20,8 +20,21 @@ from benchmarks.table import Row, show
 EVENTS = 48_000_000
 SUBSET = 200_000
 COLUMNS = ("object", "timestamp", "server")
-TARGETS = {"files 0.1": 1.0, "frame 0.1": 0.4, "files 0.01": None, "frame 0.01": None}
-"""The least speed of each work, as a multiple of count_min_sketch's."""
+FILES, FRAME = "build_sketches_from_files", "build_sketches"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "eh, epsilon 0.1": {"counter": "eh", "epsilon": 0.1},
+    "eh, epsilon 0.01": {"counter": "eh", "epsilon": 0.01},
+    "slices, epsilon 0.01": {"counter": "slices", "epsilon": 0.01},
+    "slices, epsilon 0.01, resolution 0.1": {"counter": "slices", "epsilon": 0.01, "resolution": 0.1},
+}
+TARGETS = {
+    f"{FILES}, eh, epsilon 0.1": 1.0,
+    f"{FRAME}, eh, epsilon 0.1": 0.4,
+    f"{FILES}, slices, epsilon 0.01, resolution 0.1": 1.0,
+}
+"""The least speed of some works, as a multiple of count_min_sketch's."""
+MERGED = f"{FILES}, eh, epsilon 0.1"
+"""The work whose sketches are measured and merged."""
 
 
 def run() -> None:
@@ -42,13 +55,12 @@ def _measure(spark: Any, path: str) -> None:
     generating = _timed(lambda: ecm_spark.write_generated(spark, WorldCupLog(EVENTS, day=66, days=4), path))
     events = spark.read.parquet(path)
     best, results = _take_turns(_works(spark, path, events))
-    size = sum(len(row["sketch"]) for row in results["files 0.1"])
     rows = [
         *_speeds(best),
-        Row("bytes of all sketches, epsilon 0.1", f"{size:,}; the log has {20 * EVENTS:,}"),
+        *(_size(name, results[f"{FILES}, {name}"]) for name in SETTINGS),
         Row("generating, as Parquet", f"{EVENTS / generating / 1e6:.1f} M events/s"),
         _exact_windows(events),
-        _merging(spark, results["files 0.1"]),
+        _merging(spark, results[MERGED]),
     ]
     show("Spark, local[2], 48 M generated World Cup requests", rows)
 
@@ -72,12 +84,12 @@ def _works(spark: Any, path: str, events: Any) -> dict[str, Callable[[], Any]]:
 
     built_in = F.count_min_sketch("object", F.lit(0.001), F.lit(0.99), F.lit(42))
     works: dict[str, Callable[[], Any]] = {"built-in": lambda: events.select(built_in).collect()}
-    for epsilon in (0.1, 0.01):
-        config = ecm.SketchConfig(epsilon=epsilon, delta=0.1, window=4 * 86_400, merge_depth=1)
-        works[f"files {epsilon}"] = lambda config=config: ecm_spark.build_sketches_from_files(
+    for name, settings in SETTINGS.items():
+        config = ecm.SketchConfig(delta=0.1, window=4 * 86_400, merge_depth=1, **settings)
+        works[f"{FILES}, {name}"] = lambda config=config: ecm_spark.build_sketches_from_files(
             spark, path, config, *COLUMNS
         ).collect()
-        works[f"frame {epsilon}"] = lambda config=config: ecm_spark.build_sketches(events, config, *COLUMNS).collect()
+        works[f"{FRAME}, {name}"] = lambda config=config: ecm_spark.build_sketches(events, config, *COLUMNS).collect()
     works["nothing"] = lambda: events.select(*COLUMNS).mapInArrow(_count_rows, "rows bigint").collect()
     return works
 
@@ -98,15 +110,18 @@ def _take_turns(works: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], 
 def _speeds(best: dict[str, float]) -> list[Row]:
     rate = EVENTS / best["built-in"]
     rows = [Row("count_min_sketch(object, 0.001, 0.99, 42), no window", f"{rate / 1e6:.1f} M rows/s")]
-    for name, target in TARGETS.items():
-        kind, epsilon = name.split()
-        title = {"files": "build_sketches_from_files", "frame": "build_sketches"}[kind]
-        ratio = best["built-in"] / best[name]
+    for name in (f"{way}, {settings}" for way in (FILES, FRAME) for settings in SETTINGS):
+        target, ratio = TARGETS.get(name), best["built-in"] / best[name]
         value = f"{ratio:.2f} x that, {EVENTS / best[name] / 1e6:.1f} M rows/s"
         wanted = "" if target is None else f"at least {target} x"
-        rows.append(Row(f"{title}, epsilon {epsilon}", value, wanted, None if target is None else ratio >= target))
+        rows.append(Row(name, value, wanted, None if target is None else ratio >= target))
     limit = f"{best['built-in'] / best['nothing']:.2f} x: no DataFrame can be faster"
     return [*rows, Row("mapInArrow that only counts rows of the same columns", limit)]
+
+
+def _size(name: str, sketches: list[Any]) -> Row:
+    size = sum(len(row["sketch"]) for row in sketches)
+    return Row(f"bytes of all sketches, {name}", f"{size:,}; the log has {20 * EVENTS:,}")
 
 
 def _exact_windows(events: Any) -> Row:

@@ -13,7 +13,7 @@ from ecmsketch.errors import ConfigError
 
 
 def make(**changes):
-    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": 1000, **changes})
+    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": 1000, "counter": "eh", **changes})
 
 
 def test_the_published_splits():

@@ -127,7 +127,7 @@ def test_the_hand_written_config_is_right(count):
     given = dict(list(WRITTEN.items())[:count])
     data = sketch_bytes(config_bytes(**given, choices=7 << 9, late="drop"), state_bytes())
     config = ecm.EcmSketch.deserialize(data).config
-    assert config == ecm.SketchConfig(epsilon=0.9, delta=0.5, window=50, unit="D", late="drop", **given)
+    assert config == ecm.SketchConfig(epsilon=0.9, delta=0.5, window=50, unit="D", late="drop", counter="eh", **given)
     assert ecm.EcmSketch(config).serialize() == data
 
 
@@ -262,13 +262,13 @@ def test_memoryviews_and_bytearrays_are_read_too():
 
 def test_bytes_per_bucket_with_one_second_ticks():
     rng = np.random.default_rng(0)
-    sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**6))
+    sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**6, counter="eh"))
     sketch.update_many(rng.zipf(1.3, 1_000_000) % 90_000, np.sort(rng.integers(0, 10**6, 1_000_000)))
     assert len(sketch.serialize()) / sketch.bucket_count <= 2.5
 
 
 def test_an_empty_sketch_is_a_few_bytes_however_wide():
-    wide = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.0001, delta=0.001, window=1000))
+    wide = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.0001, delta=0.001, window=1000, counter="eh"))
     assert len(wide.serialize()) <= 40
     assert ecm.EcmSketch.deserialize(wide.serialize()).is_empty
 

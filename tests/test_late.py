@@ -9,7 +9,7 @@ from ecmsketch.sketch import late as late_module
 
 
 def make(**changes):
-    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": 1000, **changes})
+    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": 1000, "counter": "eh", **changes})
 
 
 def test_raise_refuses_the_whole_batch():

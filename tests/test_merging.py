@@ -15,7 +15,7 @@ WINDOW = 2000
 
 
 def make(**changes):
-    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": WINDOW, **changes})
+    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": WINDOW, "counter": "eh", **changes})
 
 
 def sites(count, config, seed=0, events=40_000, shape="bursts", weighted=False):

@@ -396,7 +396,7 @@ class TestManners:
     def test_repr_says_what_it_is(self):
         sketch, _, _ = filled(make())
         assert repr(sketch).startswith(
-            "EcmSketch(epsilon=0.1, delta=0.1, window=1000, counter='eh', model='time', now=4"
+            "EcmSketch(epsilon=0.1, delta=0.1, window=1000, counter='slices', model='time', now=4"
         )
 
     def test_estimates_are_numbers_with_bounds(self):

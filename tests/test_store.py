@@ -32,7 +32,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def make(**changes):
-    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": WINDOW, **changes})
+    return ecm.SketchConfig(**{"epsilon": 0.1, "delta": 0.1, "window": WINDOW, "counter": "eh", **changes})
 
 
 def piece(begin, end, events=50, seed=0, **changes):

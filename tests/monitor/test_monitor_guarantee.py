@@ -86,7 +86,7 @@ def observe(sites, batch):
 @pytest.mark.parametrize(
     "function", [Total(), Frequency(1), HeavyHitterShare(1, 0.3), SelfJoin(), InnerProduct("a", "b")], ids=repr
 )
-@pytest.mark.parametrize("counter", ["eh", "dw", "slices"])
+@pytest.mark.parametrize("counter", ["eh", "dw"])
 def test_no_miss_never_misses_a_crossing_of_the_true_stream(function, counter):
     config = CONFIG.replace(counter=counter, optimize_for="inner")
     above = early = 0

@@ -10,7 +10,7 @@ from ecmsketch.errors import ConfigError
 from ecmsketch.monitor import Above, Between, Custom, Frequency, HeavyHitterShare, SelfJoin, Total, Tracking, Watch
 from ecmsketch.monitor.local_test import LocalTest
 
-CONFIG = ecm.SketchConfig(epsilon=0.2, delta=0.2, window=100)
+CONFIG = ecm.SketchConfig(epsilon=0.2, delta=0.2, window=100, counter="eh")
 
 
 def test_above_has_two_regions():
@@ -77,6 +77,8 @@ def test_no_miss_lowers_thresholds_by_what_sketches_may_fall_short():
         Watch(Total(), Between(1, 2), 50, CONFIG).no_miss()
     with pytest.raises(ConfigError, match="randomized waves err at random"):
         Watch(Total(), Above(1), 50, CONFIG.replace(counter="rw")).no_miss()
+    with pytest.raises(ConfigError, match="slices may fall short"):
+        Watch(Total(), Above(1), 50, CONFIG.replace(counter="slices")).no_miss()
     with pytest.raises(ConfigError, match="what Custom of a sketch says"):
         Watch(Custom(np.sum), Above(1), 50, CONFIG).no_miss()
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import ecmsketch as ecm
 from ecmsketch.inputs.row_hashes import cells_of
 from ecmsketch.slices.stream_reading import blocks_of
-from ecmsketch.slices.table_pool import ARRIVALS, FIRST, KNOT, LAST, SLICES, TABLE, add_slice
+from ecmsketch.slices.table_planes import add_slice
+from ecmsketch.slices.table_pool import ARRIVALS, FIRST, KNOT, LAST, SLICES, TABLE
 from streams import cuts, zipf_items
 
 WINDOW = 2000

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ecmsketch.slices.table_planes import add_slice, read_cell, stored
 from ecmsketch.slices.table_pool import (
     ARRIVALS,
     FREE_ROWS,
@@ -13,12 +14,9 @@ from ecmsketch.slices.table_pool import (
     LAST,
     SLICES,
     TABLE,
-    add_slice,
     drop_oldest,
     new_pool,
-    read_cell,
     release_tables,
-    stored,
     trimmed,
     with_space,
 )

@@ -65,7 +65,7 @@ def test_the_bounds_are_not_so_wide_that_they_say_nothing():
 @pytest.mark.parametrize("epsilon", [0.01, 0.001])
 def test_small_epsilon_heavy_items_and_underestimates(epsilon):
     """Always answering zero passes a test relative to all arrivals at epsilon 0.1; it does not pass this one."""
-    config = ecm.SketchConfig(epsilon=epsilon, delta=0.05, window=100_000)
+    config = ecm.SketchConfig(epsilon=epsilon, delta=0.05, window=100_000, counter="eh")
     rng = np.random.default_rng(1)
     items, ticks = zipf_items(200_000, 20_000, rng), np.sort(rng.integers(0, 150_000, 200_000))
     sketch = ecm.EcmSketch(config)
@@ -116,7 +116,7 @@ def test_interpolation_beats_the_papers_estimator_on_smooth_streams():
     for trial in range(10):
         rng = np.random.default_rng(trial)
         ticks = np.sort(rng.integers(0, 5000, 20_000))
-        sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.5, window=3000, seed=trial))
+        sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.5, window=3000, seed=trial, counter="eh"))
         sketch.update_many(np.zeros(20_000, np.int64), ticks)
         for estimator, found in errors.items():
             view = sketch.copy(estimator=estimator)

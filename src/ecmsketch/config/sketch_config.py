@@ -73,7 +73,7 @@ class SketchConfig:
     epsilon: float
     delta: float
     window: int
-    counter: str = "eh"
+    counter: str = "slices"
     model: str = "time"
     optimize_for: str = "point"
     merge_depth: int = 0

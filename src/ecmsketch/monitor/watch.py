@@ -78,6 +78,11 @@ class Watch:
             raise ConfigError("no_miss: expected the threshold Above(tau), and sketches")
         if self.sketch.counter == "rw":
             raise ConfigError("no_miss: randomized waves err at random; use counter='eh' or 'dw'")
+        if self.sketch.counter == "slices":
+            raise ConfigError(
+                "no_miss: slices may fall short by a share of all arrivals, which no threshold makes up for; "
+                "use counter='eh' or 'dw'"
+            )
         function, tau = self.function.no_miss(self.threshold.tau, self.sketch.epsilon_sw)
         return replace(self, function=function, threshold=Above(tau))
 

@@ -33,7 +33,7 @@ class EcmSketch(BaseSketch):
     >>> sketch = EcmSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600))
     >>> sketch.update_many(["/index.html", "/logo.png", "/index.html"], [10, 11, 12])
     >>> print(sketch.estimate("/index.html", last=60))
-    2 in [2, 2] with probability 0.993
+    2 in [2, 2] with probability 1
 
     A range is `last=r`, the ticks (now - r, now], or `between=(t1, t2)`, the ticks (t1, t2]; without either
     it is the whole window. The clock `now` is the newest tick seen, or what `advance` moved it to.
@@ -159,9 +159,9 @@ class EcmSketch(BaseSketch):
     ) -> list[HeavyHitter]:
         """Items that came at least a share `phi` of the arrivals, or at least `count` times; most frequent first.
 
-        Needs heavy_hitters=True in the config. Surely found, in a range that ends now: whatever came
-        phi/(1 - epsilon_sw) of the arrivals; with `no_miss`, in any range, whatever came phi of them. An item that came
-        less than the threshold less epsilon of the arrivals is reported with probability delta at most
+        Needs heavy_hitters=True in the config. Surely found, in a range that ends now: whatever came phi + epsilon of
+        the arrivals (with cells, phi/(1 - epsilon_sw)); with `no_miss`, in any range, whatever came phi of them. An
+        item that came less than the threshold less epsilon of the arrivals is reported with probability delta at most
         (docs/guarantees.md). A threshold so low that an item above it could be missed is refused.
         With `last_arrivals`, where the oldest tick is counted in proportion, `no_miss` counts it in full.
 

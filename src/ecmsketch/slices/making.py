@@ -11,6 +11,7 @@ from ecmsketch.kernels import kernel
 from ecmsketch.slices.joining import spare_arrivals
 from ecmsketch.slices.profile import fill_facts
 from ecmsketch.slices.settling import count_events, weigh
+from ecmsketch.slices.table_planes import add_slice, stored
 from ecmsketch.slices.table_pool import (
     ARRIVALS,
     BEGIN,
@@ -19,10 +20,8 @@ from ecmsketch.slices.table_pool import (
     LAST,
     SLICES,
     TABLE,
-    add_slice,
     insert_slot,
     release_tables,
-    stored,
     with_space,
 )
 

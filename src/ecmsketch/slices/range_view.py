@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.centring import Blocks, expected_collisions
 from ecmsketch.slices.profile import share_until
-from ecmsketch.slices.table_pool import ARRIVALS, FIRST, LAST, SLICES, TABLE, TablePool, add_slice, read_cell
+from ecmsketch.slices.table_planes import add_slice, read_cell
+from ecmsketch.slices.table_pool import ARRIVALS, FIRST, LAST, SLICES, TABLE, TablePool
 
 FEW = 16
 """So many slices inside a range are read one by one."""

@@ -9,18 +9,8 @@ from numba import int64, uint32, uint64
 
 from ecmsketch.counters.contract import Ints
 from ecmsketch.kernels import kernel
-from ecmsketch.slices.table_pool import (
-    ARRIVALS,
-    BEGIN,
-    END,
-    NEXT,
-    SLICES,
-    TABLE,
-    TablePool,
-    add_slice,
-    release_tables,
-    stored,
-)
+from ecmsketch.slices.table_planes import add_slice, stored
+from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, NEXT, SLICES, TABLE, TablePool, release_tables
 
 _CHUNK = 4096
 """Events counted at a time in all rows."""

@@ -16,6 +16,7 @@ from ecmsketch.kernels.varint import get_varints, put_varints
 from ecmsketch.slices.centring import Blocks
 from ecmsketch.slices.recent_events import RecentEvents, no_events
 from ecmsketch.slices.table_bits import MOST_PARAMETER, best_parameter, get_table, put_table
+from ecmsketch.slices.table_planes import add_slice, stored
 from ecmsketch.slices.table_pool import (
     ARRIVALS,
     FACTS,
@@ -26,9 +27,7 @@ from ecmsketch.slices.table_pool import (
     SLICES,
     TABLE,
     TablePool,
-    add_slice,
     new_pool,
-    stored,
     with_space,
 )
 

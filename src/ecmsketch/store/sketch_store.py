@@ -44,7 +44,7 @@ class SketchStore:
     ...     sketch.update_many(["a", "b", "a"], [100 * day + 1, 100 * day + 2, 100 * day + 3])
     ...     store.append([SketchRow("berlin", sketch, events=3)])
     >>> print(store.latest()["berlin"].estimate("a"))
-    6 in [5.8, 6] with probability 0.95
+    6 in [6, 6] with probability 1
     >>> store.compact().rows_after
     1
     """
