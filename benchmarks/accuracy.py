@@ -21,7 +21,7 @@ def run() -> None:
         )
         hashes = hash_items(items)
         for epsilon in (0.1, 0.01, 0.001):
-            sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=epsilon, delta=0.01, window=window))
+            sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=epsilon, delta=0.01, window=window, counter="eh"))
             sketch.update_many(items, ticks)
             for last in (window // 20, window):
                 _row(sketch, hashes[ticks > ticks[-1] - last], last)

@@ -22,7 +22,7 @@ def run() -> None:
     names = pa.array([f"/english/page/{n}.html" for n in range(100_000)])
     rows = []
     for epsilon in (0.1, 0.01, 0.001):
-        plain = ecm.SketchConfig(epsilon=epsilon, delta=0.1, window=10**6)
+        plain = ecm.SketchConfig(epsilon=epsilon, delta=0.1, window=10**6, counter="eh")
         for kind, items in (("integers", pages), ("texts", names.take(pa.array(pages)))):
             rows += _compare(f"epsilon {epsilon:g}, {kind}", plain, items, ticks)
     show("Heavy hitters by name, 4 M generated events, 100,000 distinct items", rows)

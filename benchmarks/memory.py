@@ -11,7 +11,7 @@ from benchmarks.table import Row, show
 
 def run() -> None:
     """Measure the sizes after 1, 10 and 100 million events."""
-    sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9))
+    sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9, counter="eh"))
     items = zipf(1_000_000)
     rows, buckets = [], {}
     for million in range(1, 101):

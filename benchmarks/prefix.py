@@ -15,7 +15,7 @@ def run() -> None:
     rng = np.random.default_rng(0)
     addresses = (rng.zipf(1.2, EVENTS) * 2_654_435_761 % 2**32).astype(np.uint64)
     ticks = np.arange(EVENTS) // 10
-    config = ecm.SketchConfig(epsilon=0.005, delta=0.05, window=10**6)
+    config = ecm.SketchConfig(epsilon=0.005, delta=0.05, window=10**6, counter="eh")
 
     def fill(radix: int) -> ecm.PrefixSketch:
         sketch = ecm.PrefixSketch(config, bits=32, radix=radix)

@@ -15,7 +15,7 @@ WINDOW = 1_000_000
 
 
 def config(epsilon: float = 0.1, delta: float = 0.1, window: int = WINDOW) -> ecm.SketchConfig:
-    return ecm.SketchConfig(epsilon=epsilon, delta=delta, window=window)
+    return ecm.SketchConfig(epsilon=epsilon, delta=delta, window=window, counter="eh")
 
 
 def fill(settings, items, ticks, weights=None) -> ecm.EcmSketch:
