@@ -54,11 +54,15 @@ def run_here(words):
     return subprocess.CompletedProcess(words, ended.value.code or 0, out.getvalue(), errors.getvalue())
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
+@pytest.fixture(scope="module", params=["eh", "slices"])
+def store(tmp_path_factory, request):
     """Two sites, and a file of both merged."""
     folder = tmp_path_factory.mktemp("cli")
-    config = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=3600, unit="s", merge_depth=1, heavy_hitters=True)
+    resolution = 0.2 if request.param == "slices" else None
+    config = ecm.SketchConfig(
+        epsilon=0.01, delta=0.01, window=3600, unit="s", merge_depth=1, heavy_hitters=True, counter=request.param,
+        resolution=resolution,
+    )  # fmt: skip
     rng = np.random.default_rng(0)
     for site in ("lyon", "nice"):
         sketch = ecm.EcmSketch(config)
@@ -121,7 +125,7 @@ def test_plan_takes_a_resolution_and_prices_both_engines(counter):
     assert "counter 'slices'" in text
     assert "counter 'eh'" in text
     assert "resolution: expected a number from 1e-06 to below 1, got 2.0" in run(*given[:-1], "2", code=1).stderr
-    for command in ("build", "stream"):
+    for command in ("build", "stream", "monitor"):
         help_text = run(command, "--help").stdout
         assert "--resolution" in help_text
         assert "slices" in help_text
@@ -212,16 +216,20 @@ def test_a_day_from_end_to_end(tmp_path):
     )
     assert (facts["events"], facts["rejected"]) == (40_000, 0)
     table = pq.read_table(tmp_path / "log").select(["object", "timestamp"])
-    rows = json.loads(run("top", tmp_path / "s", "-k", "1", "--json").stdout)
-    exact = int(pa.compute.sum(pa.compute.equal(table["object"], int(rows[0]["item"]))).as_py())
-    assert rows[0]["lower"] <= exact <= rows[0]["upper"]
+
+    def check_top(store):
+        (row,) = json.loads(run("top", store, "-k", "1", "--json").stdout)
+        exact = int(pa.compute.sum(pa.compute.equal(table["object"], int(row["item"]))).as_py())
+        assert row["lower"] <= exact <= row["upper"]
+
+    check_top(tmp_path / "s")
     live = ("--store", tmp_path / "live", "--checkpoint", tmp_path / "state", *columns, "--epsilon", "0.05", "--once")
-    done = run("stream", tmp_path / "log", *live, "--heavy-hitters", "--json")
+    sliced = ("--counter", "slices", "--resolution", "0.2")
+    done = run("stream", tmp_path / "log", *live, *sliced, "--heavy-hitters", "--json")
     assert json.loads(done.stdout)["triggers"] >= 1
     assert "40,000 rows" in done.stderr
     assert "rejected: 0" in done.stderr
-    streamed = json.loads(run("top", tmp_path / "live", "-k", "1", "--json").stdout)
-    assert streamed[0]["item"] == rows[0]["item"]
+    check_top(tmp_path / "live")
 
 
 @pytest.mark.slow

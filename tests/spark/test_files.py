@@ -44,14 +44,17 @@ def test_parquet_over_tasks_adds_no_error(spark, log, make_config, check):
         check(sketch, site)
 
 
-def test_the_same_files_built_with_other_tasks_are_not_stored_twice(spark, log, make_config, tmp_path):
+@pytest.mark.parametrize("counter", ["eh", "slices"])
+def test_the_same_files_built_with_other_tasks_are_not_stored_twice(spark, log, make_config, check, tmp_path, counter):
     store = SketchStore(tmp_path / "store")
+    config = make_config(counter=counter, resolution=0.2 if counter == "slices" else None)
     first, second = (
-        ecm_spark.build_sketches_from_files(
-            spark, str(log), make_config(), "page", "tick", "site", tasks=tasks
-        ).collect()
+        ecm_spark.build_sketches_from_files(spark, str(log), config, "page", "tick", "site", tasks=tasks).collect()
         for tasks in (1, 4)
     )
+    for row in second:
+        assert ecm.load(row["sketch"]).merge_levels == 0
+        check(ecm.load(row["sketch"]), row["site"])
     store.append(SketchRow(row["site"], bytes(row["sketch"]), row["events"]) for row in first)
     assert sorted(bytes(row["sketch"]) for row in first) != sorted(bytes(row["sketch"]) for row in second)
     with pytest.raises(StoreError, match=r"site 'athens': the segment from tick .* counted twice"):

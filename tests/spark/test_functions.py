@@ -79,6 +79,29 @@ def test_unions(sql, sketches):
     assert sql("select ecm_union_agg(a) from sketches where id = 3") == [(None,)]
 
 
+def test_slices_answer_and_unite_too(spark, sketches):
+    ecm_spark.register_functions(spark)
+    config = sketches[0].config.replace(counter="slices", resolution=0.4)
+    rng, one = np.random.default_rng(1), ecm.EcmSketch(config)
+    prefix = ecm.PrefixSketch(config.replace(heavy_hitters=False), bits=10)
+    ticks = np.sort(rng.integers(1, 1001, 5000))
+    one.update_many(rng.zipf(1.5, 5000) % 50, ticks)
+    prefix.update_many(np.arange(5000) % 700, ticks)
+    rows = [(one.serialize(), prefix.serialize())]
+    asked = spark.createDataFrame(rows, "a binary, p binary").selectExpr(
+        "ecm_sketch_estimate(a, 1, 300)", "ecm_sketch_get_n(a, 300)", "ecm_sketch_self_join(a, 300)",
+        "ecm_sketch_inner_product(a, a)", "ecm_sketch_get_quantile(p, 0.5)", "ecm_sketch_get_rank(p, 100)",
+        "ecm_sketch_to_string(a)", "ecm_union(a, a)",
+    )  # fmt: skip
+    ((*answers, both),) = asked.collect()
+    assert answers == [
+        one.estimate(1, last=300).value, one.total(last=300).value, one.self_join(last=300).value,
+        one.inner_product(one).value, prefix.quantile(0.5).value, prefix.rank(100).value,
+        repr(ecm.load(one.serialize())),
+    ]  # fmt: skip
+    assert ecm.load(both).total().value == 10_000
+
+
 def test_heavy_hitters(sql, sketches):
     asked = sql("select id, h.* from sketches, lateral ecm_heavy_hitters(a, 0.1) h order by id, estimate desc")
     expected = [
@@ -95,10 +118,12 @@ def test_aggregates(sql, events, one_process, make_config):
     events.coalesce(1).createOrReplaceTempView("events")
     asked = sql(
         "select site, ecm_sketch_agg(page, tick, 0.05, 0.05, 20000), "
-        "ecm_sketch_agg(page, tick, 0.05, 0.05, 20000, weight, 'heavy_hitters=true, seed=3') from events group by site"
+        "ecm_sketch_agg(page, tick, 0.05, 0.05, 20000, weight, 'heavy_hitters=true, seed=3'), "
+        "ecm_sketch_agg(page, tick, 0.05, 0.05, 20000, 'counter=slices,resolution=0.2') from events group by site"
     )
     assert len(asked) == 3
-    for site, plain, named in asked:
+    for site, plain, named, sliced in asked:
+        assert ecm.load(sliced) == one_process(make_config(counter="slices", resolution=0.2), site)
         assert ecm.load(plain) == one_process(make_config(), site)
         config = make_config(heavy_hitters=True, seed=3)
         assert ecm.load(named) == one_process(config, site, weight="weight")

@@ -14,7 +14,7 @@ SCHEMA = "site string, sketch binary"
 
 @pytest.fixture(scope="module")
 def sites():
-    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000, merge_depth=1, heavy_hitters=True)
+    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000, merge_depth=1, heavy_hitters=True, counter="eh")
     rng = np.random.default_rng(0)
     made = {}
     for i in range(9):
@@ -54,13 +54,15 @@ def test_fan_in_of_three(spark, sites):
 
 
 def test_prefix_sketches_and_one_sketch(spark):
-    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000, merge_depth=1)
-    sketches = {}
-    for i in range(3):
-        sketches[str(i)] = ecm.PrefixSketch(config, bits=8)
-        sketches[str(i)].update_many(np.arange(200) % 100, np.arange(200))
-    merged = ecm_spark.merge_sketches(frame(spark, sketches))
-    assert merged == ecm.merge(sketches.values())
+    for changes in ({"counter": "slices", "resolution": 0.4}, {"counter": "eh"}):
+        config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=1000, merge_depth=1, **changes)
+        sketches = {}
+        for i in range(3):
+            sketches[str(i)] = ecm.PrefixSketch(config, bits=8)
+            sketches[str(i)].update_many(np.arange(4000) % 100, np.arange(4000) // 20)
+        merged = ecm_spark.merge_sketches(frame(spark, sketches))
+        assert merged == ecm.merge(sketches.values())
+        assert merged.merge_levels == 1
     assert ecm_spark.merge_sketches(frame(spark, {"0": sketches["0"]})) == sketches["0"]
 
 
@@ -77,7 +79,7 @@ def test_refusals(spark, sites):
         ecm_spark.merge_sketches(good.drop("sketch"))
     with pytest.raises(MergeError, match="no sketches were given"):
         ecm_spark.merge_sketches(good.limit(0))
-    other = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.2, delta=0.1, window=1000, merge_depth=1, heavy_hitters=True))
+    other = ecm.EcmSketch(next(iter(sites.values())).config.replace(epsilon=0.2))
     with pytest.raises(MergeError, match=r"epsilon is 0\.\d in one and 0\.\d in another"):
         ecm_spark.merge_sketches(frame(spark, {**sites, "x": other}))
     broken = spark.createDataFrame([("a", b"nonsense"), ("b", b"x")], SCHEMA)

@@ -46,8 +46,8 @@ def flood(tmp_path_factory):
     return folder, columns
 
 
-def make_watch(function, tau):
-    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=LAST, unit="s", late="side", lateness=10)
+def make_watch(function, tau, **changes):
+    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=LAST, unit="s", late="side", lateness=10, **changes)
     return Watch(function, Above(tau), LAST, config, balance="eager")
 
 
@@ -117,9 +117,10 @@ def test_all_there_is_at_once_is_resolved_before_the_query_ends(spark, flood, tm
     reader = spark.readStream.schema(spark.read.parquet(str(tmp_path / "log")).schema)
     events = reader.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "log"))
     seen = []
+    watch = make_watch(Frequency(VICTIM), 800, counter="slices", resolution=0.4)
     writer = ecm_spark.monitor_sites(
-        events, make_watch(Frequency(VICTIM), 800), "address", "tick", "site", folder=str(tmp_path / "watching"),
-        name="flood", alerts=str(tmp_path / "alerts"), on_status=seen.append, ahead=timedelta(hours=1),
+        events, watch, "address", "tick", "site", folder=str(tmp_path / "watching"), name="flood",
+        alerts=str(tmp_path / "alerts"), on_status=seen.append, ahead=timedelta(hours=1),
     )  # fmt: skip
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()

@@ -62,7 +62,7 @@ class SketchOptions:
     delta: Delta = 0.01
     window: Window = "1d"
     unit: Unit = "s"
-    counter: Counter = "eh"
+    counter: Counter = "slices"
     resolution: Resolution = None
     merge_depth: Annotated[
         int, typer.Option(help="Levels of merging after which epsilon must still hold.", min=0, max=64)
