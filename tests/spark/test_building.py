@@ -26,7 +26,7 @@ def test_a_site_in_one_task_gives_the_very_sketch_of_one_process(in_order, make_
     for site, row in rows.items():
         expected = one_process(config, site, name=f"{site}/0/0")
         assert bytes(row["sketch"]) == expected.serialize()
-        assert (row["first_tick"], row["last_tick"]) == (expected._state.origin, expected.now)
+        assert (row["first_tick"], row["last_tick"]) == (expected.first_tick, expected.now)
         assert (row["rejected"], row["reasons"]) == (0, {})
     assert sum(row["events"] for row in rows.values()) == 60_000
 
@@ -112,12 +112,12 @@ def test_moments_become_ticks_whatever_the_time_zone(spark, unit):
         (row,) = ecm_spark.build_sketches(given, config, "item", "at", ahead=None).collect()
         expected = ecm.EcmSketch(config)
         expected.update_many(["x"] * 3, moments)
-        assert (row["first_tick"], row["last_tick"]) == (expected._state.origin, expected.now)
+        assert (row["first_tick"], row["last_tick"]) == (expected.first_tick, expected.now)
     days = spark.createDataFrame([("x", date(2026, 1, 1)), ("x", date(1969, 12, 31))], "item string, at date")
     (row,) = ecm_spark.build_sketches(days, config, "item", "at", ahead=None).collect()
     expected = ecm.EcmSketch(config)
     expected.update_many(["x", "x"], [date(2026, 1, 1), date(1969, 12, 31)])
-    assert (row["first_tick"], row["last_tick"]) == (expected._state.origin, expected.now)
+    assert (row["first_tick"], row["last_tick"]) == (expected.first_tick, expected.now)
 
 
 def test_what_cannot_be_counted_is_counted_as_rejected(spark, make_config):
