@@ -1,5 +1,5 @@
 """The numba decorator, and small kernels that several rooms share."""
 
-from ecmsketch.kernels.decorator import kernel, trailing_zeros
+from ecmsketch.kernels.decorator import kernel, leading_zeros, trailing_zeros
 
-__all__ = ["kernel", "trailing_zeros"]
+__all__ = ["kernel", "leading_zeros", "trailing_zeros"]

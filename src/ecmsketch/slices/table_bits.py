@@ -12,97 +12,120 @@ from typing import Any
 import numpy as np
 from numba import int64, uint8, uint64
 
-from ecmsketch.kernels import kernel
+from ecmsketch.kernels import kernel, leading_zeros
+from ecmsketch.kernels.decorator import inlined
 
 MOST_PARAMETER = 53
 _MOST_CELL = 2**53
+_SMALL = 256
+"""Cells below this are counted by their value, so that a parameter is tried on few numbers."""
 
 
 @kernel
 def _bits_of(number: Any) -> Any:
     """How many bits a positive number has."""
-    bits = int64(0)
-    if number >> int64(32):
-        bits, number = bits + int64(32), number >> int64(32)
-    if number >> int64(16):
-        bits, number = bits + int64(16), number >> int64(16)
-    if number >> int64(8):
-        bits, number = bits + int64(8), number >> int64(8)
-    while number:
-        bits, number = bits + int64(1), number >> int64(1)
-    return bits
+    return int64(64) - leading_zeros(uint64(number))
 
 
 @kernel
 def best_parameter(table: Any) -> Any:
     """(The parameter with which a table is shortest, the bits that it then takes)."""
-    arrivals = int64(0)
+    arrivals, large = int64(0), int64(0)
+    small = np.zeros(_SMALL, np.int64)
     for j in range(table.shape[0]):
         arrivals += table[j]
+        if table[j] < int64(_SMALL):
+            small[table[j]] += int64(1)
+        else:
+            large += int64(1)
     middle = _bits_of(max(arrivals // table.shape[0], int64(1)))
     best, least = int64(0), int64(-1)
     for parameter in range(max(middle - int64(6), int64(0)), min(middle + int64(3), int64(MOST_PARAMETER)) + 1):
-        bits = int64(0)
-        for j in range(table.shape[0]):
-            bits += int64(2) * _bits_of((table[j] >> parameter) + int64(1)) - int64(1)
-        bits += parameter * table.shape[0]
+        bits = parameter * table.shape[0]
+        for cell in range(_SMALL):
+            bits += small[cell] * (int64(2) * _bits_of((cell >> parameter) + int64(1)) - int64(1))
+        if large:
+            for j in range(table.shape[0]):
+                if table[j] >= int64(_SMALL):
+                    bits += int64(2) * _bits_of((table[j] >> parameter) + int64(1)) - int64(1)
         if least < 0 or bits < least:
             best, least = int64(parameter), bits
     return best, least
 
 
-@kernel
-def _put_bits(out: Any, at: Any, number: Any, bits: Any) -> Any:
-    """Write the low bits of a number from bit `at` on, the highest first; returns the bit after them."""
-    for i in range(bits - int64(1), int64(-1), int64(-1)):
-        if (number >> i) & int64(1):
-            out[at >> int64(3)] |= uint8(int64(128) >> (at & int64(7)))
+@inlined
+def _put_bits(out: Any, at: Any, held: Any, filled: Any, number: Any, bits: Any) -> Any:
+    """Write a number in at most 56 bits: (bytes written, bits held for the next byte, how many these are)."""
+    held, filled = (held << uint64(bits)) | number, filled + bits
+    while filled >= int64(8):
+        filled -= int64(8)
+        out[at] = uint8((held >> uint64(filled)) & uint64(255))
         at += int64(1)
-    return at
+    return at, held & ((uint64(1) << uint64(filled)) - uint64(1)), filled
 
 
 @kernel
 def put_table(table: Any, parameter: Any, bits: Any) -> Any:
     """A table as bytes, which take `bits` bits."""
     out = np.zeros((bits + int64(7)) // int64(8), np.uint8)
-    at = int64(0)
+    at, held, filled = int64(0), uint64(0), int64(0)
+    low = (uint64(1) << uint64(parameter)) - uint64(1)
     for j in range(table.shape[0]):
-        q = (table[j] >> parameter) + int64(1)
+        cell = uint64(table[j])
+        q = (cell >> uint64(parameter)) + uint64(1)
         length = _bits_of(q)
-        at = _put_bits(out, at + length - int64(1), q, length)
-        at = _put_bits(out, at, table[j], parameter)
+        if int64(2) * length - int64(1) + parameter <= int64(56):
+            number = (q << uint64(parameter)) | (cell & low)
+            at, held, filled = _put_bits(out, at, held, filled, number, int64(2) * length - int64(1) + parameter)
+        else:
+            at, held, filled = _put_bits(out, at, held, filled, uint64(0), length - int64(1))
+            at, held, filled = _put_bits(out, at, held, filled, q, length)
+            at, held, filled = _put_bits(out, at, held, filled, cell & low, parameter)
+    if filled:
+        out[at] = uint8((held << uint64(int64(8) - filled)) & uint64(255))
     return out
+
+
+@inlined
+def _refill(data: Any, at: Any, end: Any, held: Any, filled: Any) -> Any:
+    """Hold at least 57 bits, if there are as many: (next byte, bits held from the highest on, how many these are)."""
+    while filled <= int64(56) and at < end:
+        held |= uint64(data[at]) << uint64(int64(56) - filled)
+        at, filled = at + int64(1), filled + int64(8)
+    return at, held, filled
 
 
 @kernel
 def get_table(data: Any, begin: Any, end: Any, parameter: Any, table: Any) -> Any:
-    """Read a table from the bytes begin .. end - 1: the byte after it, or -1 if these are not a table's bytes."""
-    at, stop = begin * int64(8), end * int64(8)
+    """Read a table from the bytes begin .. end - 1: `end`, or -1 if these are not the bytes of one table."""
+    at, held, filled = begin, uint64(0), int64(0)
     for j in range(table.shape[0]):
-        zeros = int64(0)
-        while at < stop and not (data[at >> int64(3)] >> uint8(int64(7) - (at & int64(7)))) & uint8(1):
-            zeros += int64(1)
-            at += int64(1)
-        needed = zeros + int64(1) + parameter
-        if zeros > int64(53) or at + needed > stop:
-            return int64(-1)
-        q = uint64(0)
-        low = uint64(0)
-        for i in range(needed):
-            bit = uint64((data[at >> int64(3)] >> uint8(int64(7) - (at & int64(7)))) & uint8(1))
-            if i <= zeros:
-                q = (q << uint64(1)) | bit
-            else:
-                low = (low << uint64(1)) | bit
-            at += int64(1)
+        if filled < int64(32):
+            at, held, filled = _refill(data, at, end, held, filled)
+        if held == uint64(0):  # few bits are held, or too many zeros follow
+            at, held, filled = _refill(data, at, end, held, filled)
+            if held == uint64(0):
+                return int64(-1)
+        zeros = leading_zeros(held)
+        length = zeros + int64(1)
         if zeros + parameter > int64(53):
             return int64(-1)
-        cell = ((q - uint64(1)) << uint64(parameter)) | low
+        held, filled = held << uint64(zeros), filled - zeros
+        if filled < length:
+            at, held, filled = _refill(data, at, end, held, filled)
+            if filled < length:
+                return int64(-1)
+        cell = (held >> uint64(int64(64) - length)) - uint64(1)
+        held, filled = held << uint64(length), filled - length
+        if parameter:
+            if filled < parameter:
+                at, held, filled = _refill(data, at, end, held, filled)
+                if filled < parameter:
+                    return int64(-1)
+            cell = (cell << uint64(parameter)) | (held >> uint64(int64(64) - parameter))
+            held, filled = held << uint64(parameter), filled - parameter
         if cell > uint64(_MOST_CELL):
             return int64(-1)
         table[j] = int64(cell)
-    while at & int64(7):  # what is left of the last byte is zeros
-        if (data[at >> int64(3)] >> uint8(int64(7) - (at & int64(7)))) & uint8(1):
-            return int64(-1)
-        at += int64(1)
-    return at >> int64(3)
+    at, held, filled = _refill(data, at, end, held, filled)
+    return end if filled < int64(8) and held == uint64(0) else int64(-1)  # what is left of the last byte is zeros
