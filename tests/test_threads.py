@@ -37,7 +37,7 @@ def run(*works):
 '''
 
 
-def in_a_process(body: str, timeout: int = 120) -> None:
+def in_a_process(body: str, timeout: int = 300) -> None:
     source = str(Path(__file__).parent.parent / "src")
     script = f"import sys; sys.path.insert(0, {source!r})\n{COMMON}\n{dedent(body)}"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=timeout)
@@ -222,6 +222,7 @@ def test_a_child_process_forked_under_load_has_whole_sketches():
                     assert status[1] == 0, status
             finally:
                 done.set()
-        a.update_many([1], [0]), b.update_many([1], [0])
+        a.update_many([1], [0]), b.update_many(list(range(3000)), [0] * 3000)
+        ecm.EcmSketch.deserialize(ecm.merge([a, b.copy()]).serialize()).estimate(5)  # kernels are compiled before
         run(forks, feed)
     """)

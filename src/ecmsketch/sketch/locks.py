@@ -1,7 +1,8 @@
 """One lock for each sketch, so that threads may share it (docs/decisions/014-threads.md).
 
 A thread that needs several sketches at once takes their locks in one order, the same for all threads. A process that
-forks takes all of them first: so no sketch is in the middle of a change when the child gets its copy.
+forks takes all of them first: so no sketch is in the middle of a change when the child gets its copy. It also waits
+for kernels that are being compiled: the child could never compile one if another thread of the parent had begun to.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from functools import wraps
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
+
+from numba.core.compiler_lock import global_compiler_lock
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -76,9 +79,12 @@ def _hold_all() -> None:
     for lock in _in_order(_locks):
         lock.acquire()
         _held.append(lock)
+    # last: who compiles may hold a sketch's lock, and takes none meanwhile
+    global_compiler_lock.acquire()  # type: ignore[no-untyped-call]
 
 
 def _release_all() -> None:
+    global_compiler_lock.release()  # type: ignore[no-untyped-call]
     while _held:
         _held.pop().release()
     _registry.release()
