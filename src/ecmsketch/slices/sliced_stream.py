@@ -103,7 +103,8 @@ class SlicedStream(StreamReading):
     def merge(cls, parts: list[Self], now: int) -> Self:
         """The union of several streams, as far as it is inside the window at `now`.
 
-        It adds a level of error only if slices of two streams lie over each other: events are merged without loss.
+        It adds a level of error if two or more streams have slices, which may lie over each other. Events are merged
+        without loss.
         """
         sliced = sum(part.slice_count > 0 for part in parts)
         return cls._united(parts, max(part.levels for part in parts) + (1 if sliced > 1 else 0), now)
