@@ -6,12 +6,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ecmsketch.slices.table_adding import add_to
 from ecmsketch.slices.table_planes import add_slice, read_cell, stored
 from ecmsketch.slices.table_pool import (
     ARRIVALS,
     FREE_ROWS,
     FREE_TABLES,
     LAST,
+    OVER_COUNT,
+    OVER_ROW,
+    PLANES,
     SLICES,
     TABLE,
     drop_oldest,
@@ -39,6 +43,14 @@ def filled(tables, cells: int):
     return pool
 
 
+def layout(pool, slot: int) -> tuple:
+    """How many planes a slice's table has, and its overflow entries."""
+    where = pool.where[pool.facts[slot, TABLE]]
+    entries = pool.over[where[OVER_ROW], : where[OVER_COUNT]].tolist() if where[OVER_COUNT] else []
+    assert (where[OVER_ROW] >= 0) == bool(entries)
+    return int(where[PLANES]), entries
+
+
 @given(st.integers(1, 200), st.integers(1, 8), st.integers(0, 2**32))
 def test_tables_are_read_back(cells, count, seed):
     rng = np.random.default_rng(seed)
@@ -53,10 +65,27 @@ def test_tables_are_read_back(cells, count, seed):
 
 @given(st.integers(1, 200), st.integers(0, 2**32))
 def test_small_and_large_scratch_tables_store_the_same(cells, seed):
-    table = np.minimum(table_of(cells, np.random.default_rng(seed)), 2**30 - 1)
-    for kind in (np.int32, np.int64):
-        pool = filled([table.astype(kind)], cells)
+    table = np.minimum(table_of(cells, np.random.default_rng(seed)), 2**16 - 1)
+    padded = np.concatenate([table, np.zeros(-cells % 8, np.int64)])
+    pools = [filled([padded.astype(kind)], cells) for kind in (np.int64, np.uint16)]
+    for pool in pools:
         np.testing.assert_array_equal(read(pool, 0, cells), table)
+    assert layout(pools[0], 0) == layout(pools[1], 0)
+
+
+@given(st.integers(1, 300), st.integers(2, 6), st.integers(0, 2**32))
+def test_adding_tables_gives_what_storing_their_sum_does(cells, count, seed):
+    rng = np.random.default_rng(seed)
+    tables = [table_of(cells, rng) for _ in range(count)]
+    pool, total = filled(tables, cells), tables[0].copy()
+    for slot in range(1, count):
+        pool, number = add_to(pool, pool.facts[0, TABLE], pool.facts[slot, TABLE])
+        pool.facts[0, TABLE] = number
+        total += tables[slot]
+        np.testing.assert_array_equal(read(pool, 0, cells), total)
+        assert layout(pool, 0) == layout(filled([total], cells), 0)
+        for later in range(slot + 1, count):
+            np.testing.assert_array_equal(read(pool, later, cells), tables[later])
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32))

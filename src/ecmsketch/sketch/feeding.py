@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecmsketch.config import SketchConfig
 from ecmsketch.counters import new_counters
 from ecmsketch.counters.arrivals import Batch, Prepared
 from ecmsketch.errors import LateArrivalError
@@ -31,6 +32,13 @@ _MOST_PENDING = 65_536
 """Most arrivals that are gathered before they are counted, of 16 bytes each: enough that counting them in bulk pays."""
 
 
+def _pending_wanted(config: SketchConfig) -> int:
+    """How many arrivals to gather: so many that most of the slices or cells that they change get several of them."""
+    if config.counter == "slices":
+        return max(16_384, 4 * config.cells, 4 * config.recent)
+    return max(2048, 16 * config.cells)
+
+
 class Feeding:
     """The state of a sketch with its lock, and how batches of arrivals are counted into it."""
 
@@ -41,8 +49,7 @@ class Feeding:
         self._rows = config.row_hashes()
         self._block = max(min(_BLOCK, 2**24 // len(self._rows.low)), 4 * config.cells)
         self._names_limit = _FEW_NAMES
-        least, share = (16_384, 4) if config.counter == "slices" else (2048, 16)
-        self._pending_limit = min(max(share * config.cells, least), _MOST_PENDING)
+        self._pending_limit = min(_pending_wanted(config), _MOST_PENDING)
         self._room = Room(state, self._pending_limit)
         self._norms: dict[tuple[int, int], Estimate] = {}
         self._reset_limits()

@@ -6,16 +6,19 @@ from bisect import bisect_right
 from typing import Any
 
 import numpy as np
+from numba import int64
 from numpy.typing import NDArray
 
+from ecmsketch.config import PrefixConfig, SketchConfig
 from ecmsketch.counters.arrivals import Batch, prepare_batch
 from ecmsketch.counters.contract import Ints
 from ecmsketch.heavy.names import Names, item_at, note_name, note_names
-from ecmsketch.inputs.columns import is_int64
+from ecmsketch.inputs.columns import INT64, UINT64, is_int64
 from ecmsketch.inputs.integers import NUMPY_INTEGERS
 from ecmsketch.inputs.items import as_sequence, columns_of, hash_item, hash_items
 from ecmsketch.inputs.kinds import INTEGERS, Kinds, kinds_of, unite_kinds
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, NO_TICK, Tick, quick_tick
+from ecmsketch.kernels import kernel
 from ecmsketch.sketch.feeding import Feeding
 from ecmsketch.sketch.state import SketchState
 
@@ -45,6 +48,8 @@ class Gathering(Feeding):
         self._known_classes: set[Any] = set()
         self._counted = state.config.model == "count"
         self._unit = state.config.unit
+        self._plain_limits = _plain_limits(state.config)
+        self._plain_kinds = self._kinds_of(np.zeros(1, np.int64))
         self._gathered = 0
         self._use_buffers(_NO_BUFFERS)
 
@@ -88,6 +93,8 @@ class Gathering(Feeding):
         wrong an error says so and nothing is counted. With model="count" leave ticks out. Rows of several columns
         (a dict of them, a data frame, an Arrow table) are items too: tuples.
         """
+        if weights is None and is_int64(ticks) and self._gather_plain(items, ticks):
+            return
         items = as_sequence(items)
         hashed = self._hash_items(items)
         kinds = self._kinds_of(items)
@@ -100,6 +107,30 @@ class Gathering(Feeding):
                 self._count(items, hashed, prepared)
             if not kinds <= self._state.kinds:
                 self._state.kinds = unite_kinds((self._state.kinds, kinds))
+
+    def _gather_plain(self, items: Any, ticks: Ints) -> bool:
+        """Gather a small batch of whole numbers, if it is on time and surely fits: what `_gather` does, but quicker."""
+        most = self._plain_limits.get(items.dtype) if items.__class__ is np.ndarray and items.ndim == 1 else None
+        events = len(ticks)
+        if most is None or not 0 < events == len(items) < self._pending_limit:
+            return False
+        with self._lock:
+            if self._gathered + events > self._capacity:
+                self._make_space(events)
+            at, end = self._gathered, self._gathered + events
+            self._buffers.items[at:end] = items
+            self._buffers.ticks[at:end] = ticks
+            if not self._most_weight or not _fit(self._buffers.items, self._buffers.ticks, at, end, self._clock, most):
+                return False
+            try:
+                self._clock = self._buffers.ticks.item(end - 1)
+                self._gathered = end
+            except BaseException:
+                self._keep_whole()
+                raise
+            if not self._state.kinds >= self._plain_kinds:
+                self._state.kinds = unite_kinds((self._state.kinds, self._plain_kinds))
+        return True
 
     def _gather(self, items: Any, hashed: NDArray[np.uint64], batch: Batch) -> bool:
         """Gather a small batch, if it is on time and surely fits. Otherwise it is left as it is."""
@@ -251,6 +282,30 @@ class Sources:
         self._starts.append(start)
         self._parts.append(items)
         return True
+
+
+def _plain_limits(config: SketchConfig) -> dict[Any, np.uint64]:
+    """The largest key that arrays of each type may have, so that nothing is to be done but to copy them.
+
+    A negative number becomes a large key. It needs a name where names are kept, and is wrong where numbers are ordered.
+    """
+    if config.model == "count":
+        return {}
+    ordered = isinstance(config, PrefixConfig)
+    most = 2**config.bits - 1 if isinstance(config, PrefixConfig) else 2**64 - 1
+    signed = min(most, 2**63 - 1) if ordered or config.heavy_hitters else most
+    return {INT64: np.uint64(signed), UINT64: np.uint64(most)}
+
+
+@kernel
+def _fit(items: Any, ticks: Any, begin: Any, end: Any, clock: Any, most: Any) -> Any:
+    """Whether the ticks begin .. end - 1 are in order, none before the clock, and no item is above the most."""
+    wrong = int64(ticks[begin] < clock) + int64(ticks[end - 1] > int64(MAX_TICK))
+    for i in range(begin + 1, end):
+        wrong += int64(ticks[i] < ticks[i - 1])
+    for i in range(begin, end):
+        wrong += int64(items[i] > most)
+    return wrong == int64(0)
 
 
 def _is_plain(items: Any) -> bool:

@@ -21,13 +21,13 @@ from ecmsketch.slices.table_pool import LAST, SLICES, drop_oldest, with_space
 
 @kernel
 def absorb(
-    work: Any, items: Any, ticks: Any, weights: Any, known: Any, fresh: Any, plan: Any, rows: Any, table: Any
+    work: Any, items: Any, ticks: Any, weights: Any, known: Any, fresh: Any, plan: Any, rows: Any, scratch: Any
 ) -> Any:
     """Take events in, of which the first `known` were taken in before; `fresh` of these came since the last block.
 
     All events are sorted by tick. Weights may be empty, which means ones. Returns the slices, where the events
     that stay begin, and how many came since the last block. Events that stay are moved together in the arrays.
-    `table` is scratch memory, of a type that holds all arrivals.
+    `scratch` is memory to count events in.
     """
     start, end, total = int64(0), known, items.shape[0]
     arrivals = weigh(weights, int64(0), known)
@@ -35,13 +35,22 @@ def absorb(
         taken = plan.block - fresh
         arrivals += weigh(weights, end, end + taken)
         end, fresh = end + taken, int64(0)
-        work, start, arrivals = age(work, items, ticks, weights, start, end, arrivals, plan, rows, table)
-    return settle(work, items, weights, rows, table), start, fresh + (total - end)
+        work, start, arrivals = age(work, items, ticks, weights, start, end, arrivals, plan, rows, scratch)
+    return settle(work, items, weights, rows, scratch), start, fresh + (total - end)
 
 
 @kernel
 def absorb_late(
-    work: Any, items: Any, ticks: Any, weights: Any, known: Any, late: Any, fresh: Any, plan: Any, rows: Any, table: Any
+    work: Any,
+    items: Any,
+    ticks: Any,
+    weights: Any,
+    known: Any,
+    late: Any,
+    fresh: Any,
+    plan: Any,
+    rows: Any,
+    scratch: Any,
 ) -> Any:
     """Take in late events, sorted by tick, among the `known` ones that the arrays begin with; else as `absorb`.
 
@@ -55,8 +64,8 @@ def absorb_late(
         if fresh == plan.block:
             fresh = int64(0)
             arrivals = weigh(weights, start, end)
-            work, start, arrivals = age(work, items, ticks, weights, start, end, arrivals, plan, rows, table)
-    return settle(work, items, weights, rows, table), start, fresh
+            work, start, arrivals = age(work, items, ticks, weights, start, end, arrivals, plan, rows, scratch)
+    return settle(work, items, weights, rows, scratch), start, fresh
 
 
 @kernel
@@ -80,7 +89,7 @@ def _merge_sorted(
 @kernel
 def age(
     work: Any, items: Any, ticks: Any, weights: Any, start: Any, end: Any, arrivals: Any, plan: Any, rows: Any,
-    table: Any,
+    scratch: Any,
 ) -> Any:  # fmt: skip
     """Forget what is outside the window; let all but the newest of the events start .. end - 1 become slices.
 
@@ -100,9 +109,9 @@ def age(
     tail, stay, stays = start, int64(0), np.empty(old - start, np.int64)
     count = work.used[SLICES]
     if count and ticks[start] < work.facts[count - 1, LAST]:
-        work = settle(work, items, weights, rows, table)
-        work, tail, stay = make_inside(work, items, ticks, weights, start, old, stays, newest, plan, rows, table)
-        work = settle(work, items, weights, rows, table)
+        work = settle(work, items, weights, rows, scratch)
+        work, tail, stay = make_inside(work, items, ticks, weights, start, old, stays, newest, plan, rows, scratch)
+        work = settle(work, items, weights, rows, scratch)
     after = newest + weigh(weights, tail, old)
     work = with_space(work, most_slices(old - tail, weighted, newest, plan.epsilon_t), int64(0), int64(0))
     stay = make_slices(
@@ -110,7 +119,7 @@ def age(
         plan.counted, np.inf,
     )  # fmt: skip
     if stay:  # these move up to the newest ones, once the others are counted
-        work = settle(work, items, weights, rows, table)
+        work = settle(work, items, weights, rows, scratch)
         for i in range(1, stay + 1):
             move_event(items, ticks, weights, stays[stay - i], old - i)
     join_slices(work.facts, work.where, work.used, newest, plan.epsilon_t, plan.carried)

@@ -23,7 +23,12 @@ from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, FIRST, LAST, NEXT,
 def join_slices(facts: Any, where: Any, used: Any, newer: Any, epsilon_t: Any, carried: Any) -> None:
     """Join neighbours as far as the promises allow; `newer` arrivals are in events. Their tables are chained."""
     count = used[SLICES]
-    starts, groups = _decide(facts, count, newer, epsilon_t, carried)
+    if _apart(facts, count):
+        starts, groups = _decide_apart(facts, count, newer, epsilon_t)
+    else:
+        starts, groups = _decide(facts, count, newer, epsilon_t, carried)
+    if groups == count:
+        return
     made = int64(0)
     for group in range(groups - 1, -1, -1):
         begin, end = starts[group], count if group == 0 else starts[group - 1]
@@ -66,10 +71,7 @@ def spare_arrivals(facts: Any, count: Any, newer: Any, carried: Any) -> Any:
     If T arrivals lie in slices that end no earlier, S of them surely later, then T - S straddle that moment, and may be
     2 carried (S + 1). So S may fall to (T - 2 carried) / (1 + 2 carried).
     """
-    apart = True
-    for slot in range(1, count):
-        apart = apart and facts[slot, FIRST] >= facts[slot - 1, LAST]
-    if apart:
+    if _apart(facts, count):
         return np.empty(0)
     spare = np.empty(count)
     by_first = np.argsort(facts[:count, FIRST])
@@ -83,6 +85,33 @@ def spare_arrivals(facts: Any, count: Any, newer: Any, carried: Any) -> Any:
             at -= int64(1)
         spare[slot] = float64(sure) - (float64(total) - 2.0 * carried) / (1.0 + 2.0 * carried)
     return spare
+
+
+@kernel
+def _apart(facts: Any, count: Any) -> Any:
+    """Whether no two slices overlap, as in one stream."""
+    overlaps = int64(0)
+    for slot in range(1, count):
+        overlaps += int64(facts[slot, FIRST] < facts[slot - 1, LAST])
+    return overlaps == int64(0)
+
+
+@kernel
+def _decide_apart(facts: Any, count: Any, newer: Any, epsilon_t: Any) -> Any:
+    """What `_decide` finds if no two slices overlap: all that is newer surely came later."""
+    starts = np.empty(count, np.int64)
+    groups, slot = int64(0), count - int64(1)
+    while slot >= 0:
+        most = 2.0 * epsilon_t * float64(newer + int64(1))
+        arrivals = facts[slot, ARRIVALS]
+        while slot > 0 and float64(arrivals + facts[slot - 1, ARRIVALS]) <= most:
+            slot -= int64(1)
+            arrivals += facts[slot, ARRIVALS]
+        starts[groups] = slot
+        groups += int64(1)
+        newer += arrivals
+        slot -= int64(1)
+    return starts, groups
 
 
 @kernel

@@ -10,8 +10,7 @@ from numba import float64, int64
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.joining import spare_arrivals
 from ecmsketch.slices.profile import fill_facts
-from ecmsketch.slices.settling import count_events, weigh
-from ecmsketch.slices.table_planes import add_slice, stored
+from ecmsketch.slices.settling import clear, count_in_scratch, weigh, with_counted
 from ecmsketch.slices.table_pool import (
     ARRIVALS,
     BEGIN,
@@ -21,7 +20,6 @@ from ecmsketch.slices.table_pool import (
     SLICES,
     TABLE,
     insert_slot,
-    release_tables,
     with_space,
 )
 
@@ -105,7 +103,7 @@ def move_event(items: Any, ticks: Any, weights: Any, source: Any, target: Any) -
 @kernel
 def make_inside(
     work: Any, items: Any, ticks: Any, weights: Any, begin: Any, end: Any, stays: Any, newest: Any, plan: Any,
-    rows: Any, table: Any,
+    rows: Any, scratch: Any,
 ) -> Any:  # fmt: skip
     """Count events that lie before the end of the newest slice: each in the slice that covers its tick, or in a new
     one between two slices. Returns (slices, where later events begin, how many stay: these are noted in `stays`).
@@ -137,7 +135,7 @@ def make_inside(
         else:
             before = work.facts[slot, ARRIVALS]
             most = min(2.0 * plan.epsilon_t * float64(after - arrivals - before + int64(1)), float64(before) + room)
-            work, kept = _count_in(work, slot, items, weights, at, stop, stays, kept, most, rows, table)
+            work, kept = _count_in(work, slot, items, weights, at, stop, stays, kept, most, rows, scratch)
             after += work.facts[slot, ARRIVALS] - before
             _use_spare(work.facts, slot, float64(work.facts[slot, ARRIVALS] - before), spare)
         after -= arrivals
@@ -194,23 +192,25 @@ def _insert_spare(facts: Any, count: Any, known: Any, slot: Any, spare: Any) -> 
 @kernel
 def _count_in(
     work: Any, slot: Any, items: Any, weights: Any, begin: Any, end: Any, stays: Any, kept: Any, most: Any, rows: Any,
-    table: Any,
+    scratch: Any,
 ) -> Any:  # fmt: skip
     """Count events in a slice while it has no more arrivals than `most`; the others are noted in `stays`."""
-    weighted = weights.shape[0] > 0
-    table[:] = 0
-    changed = False
+    weighted, before, known = weights.shape[0] > 0, work.facts[slot, ARRIVALS], kept
+    arrivals = before
     for i in range(begin, end):
         weight = weights[i] if weighted else int64(1)
-        if float64(work.facts[slot, ARRIVALS] + weight) <= most:
-            count_events(items, weights, i, i + int64(1), rows, table)
-            work.facts[slot, ARRIVALS] += weight
-            changed = True
+        if float64(arrivals + weight) <= most:
+            arrivals += weight
         else:
             stays[kept] = i
             kept += int64(1)
-    if changed:
-        add_slice(work, slot, table)
-        release_tables(work, slot)
-        work = stored(work, slot, table)
+    if arrivals > before:
+        work.facts[slot, ARRIVALS] = arrivals
+        clear(scratch, arrivals - before)
+        at = begin
+        for i in range(known, kept):
+            count_in_scratch(items, weights, at, stays[i], rows, scratch, arrivals - before)
+            at = stays[i] + int64(1)
+        count_in_scratch(items, weights, at, end, rows, scratch, arrivals - before)
+        work = with_counted(work, slot, arrivals - before, scratch)
     return work, kept

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, uint32, uint64
+from numba import int32, int64, uint32, uint64
+from numpy.typing import NDArray
 
 from ecmsketch.counters.contract import Ints
 from ecmsketch.kernels import kernel
-from ecmsketch.slices.table_planes import add_slice, stored
-from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, NEXT, SLICES, TABLE, TablePool, release_tables
+from ecmsketch.slices.table_adding import add_to
+from ecmsketch.slices.table_planes import stored
+from ecmsketch.slices.table_pool import BEGIN, END, NEXT, SLICES, TABLE
 
 _CHUNK = 4096
 """Events counted at a time in all rows."""
+_MOST_SMALL = 2**16 - 1
+"""The most arrivals that are counted in cells of 16 bits."""
 
 
-def scratch(pool: TablePool, cells: int, weights: Ints) -> Ints:
-    """Memory for one table, of a type that holds all arrivals of slices and of events with these weights."""
-    arrivals = float(pool.facts[: pool.used[SLICES], ARRIVALS].sum(dtype=np.float64)) + float(
-        weights.sum(dtype=np.float64)
-    )
-    return np.empty(cells, np.int32 if arrivals < 2**30 else np.int64)
+class Scratch(NamedTuple):
+    """Memory in which events are counted before their table is stored. It takes ten bytes a cell."""
+
+    small: NDArray[np.uint16]
+    """For events that stand for few arrivals: cells of 16 bits."""
+    large: Ints
+
+
+def scratch(cells: int) -> Scratch:
+    """Memory to count events in."""
+    return Scratch(np.zeros(-(-cells // 4) * 4, np.uint16), np.empty(cells, np.int64))
 
 
 @kernel
@@ -36,7 +45,25 @@ def weigh(weights: Any, begin: Any, end: Any) -> Any:
 
 
 @kernel
-def count_events(items: Any, weights: Any, begin: Any, end: Any, rows: Any, table: Any) -> None:
+def clear(scratch: Any, arrivals: Any) -> None:
+    """Set the memory to zero in which so many arrivals are counted."""
+    if arrivals <= int64(_MOST_SMALL):
+        scratch.small[:] = 0
+    else:
+        scratch.large[:] = 0
+
+
+@kernel
+def count_in_scratch(items: Any, weights: Any, begin: Any, end: Any, rows: Any, scratch: Any, arrivals: Any) -> None:
+    """Count the events begin .. end - 1, which are some of so many arrivals."""
+    if arrivals <= int64(_MOST_SMALL):
+        _count_events(items, weights, begin, end, rows, scratch.small)
+    else:
+        _count_events(items, weights, begin, end, rows, scratch.large)
+
+
+@kernel
+def _count_events(items: Any, weights: Any, begin: Any, end: Any, rows: Any, table: Any) -> None:
     """Count the events begin .. end - 1 in a table, some thousands at a time: these stay in the processor's cache.
 
     The cells of a chunk are found before they are counted, in a loop that the compiler turns into vector instructions.
@@ -62,15 +89,39 @@ def count_events(items: Any, weights: Any, begin: Any, end: Any, rows: Any, tabl
 
 
 @kernel
-def settle(work: Any, items: Any, weights: Any, rows: Any, table: Any) -> Any:
-    """The slices with one table each: chains are added up, and events counted that are not counted yet."""
+def settle(work: Any, items: Any, weights: Any, rows: Any, scratch: Any) -> Any:
+    """The slices with one table each: events are counted that are not counted yet, and chains are added up."""
     for slot in range(work.used[SLICES]):
-        begin, end, head = work.facts[slot, BEGIN], work.facts[slot, END], work.facts[slot, TABLE]
-        if begin < end or work.where[head, NEXT] >= 0:
-            table[:] = 0
-            add_slice(work, slot, table)
-            count_events(items, weights, begin, end, rows, table)
-            release_tables(work, slot)
-            work = stored(work, slot, table)
+        begin, end = work.facts[slot, BEGIN], work.facts[slot, END]
+        if begin < end:
+            arrivals = weigh(weights, begin, end)
+            clear(scratch, arrivals)
+            count_in_scratch(items, weights, begin, end, rows, scratch, arrivals)
+            work = with_counted(work, slot, arrivals, scratch)
             work.facts[slot, BEGIN] = work.facts[slot, END] = int64(0)
+        elif work.where[work.facts[slot, TABLE], NEXT] >= 0:
+            work = _with_one_table(work, slot)
+    return work
+
+
+@kernel
+def with_counted(work: Any, slot: Any, arrivals: Any, scratch: Any) -> Any:
+    """The slices with so many arrivals in scratch memory added to the tables of one, which then has one table."""
+    head = work.facts[slot, TABLE]
+    work = stored(work, slot, scratch.small) if arrivals <= int64(_MOST_SMALL) else stored(work, slot, scratch.large)
+    work.where[work.facts[slot, TABLE], NEXT] = int32(head)
+    return _with_one_table(work, slot)
+
+
+@kernel
+def _with_one_table(work: Any, slot: Any) -> Any:
+    """The slices with the tables of one slice added up."""
+    number = work.facts[slot, TABLE]
+    following = int64(work.where[number, NEXT])
+    while following >= 0:
+        rest = work.where[following, NEXT]
+        work, number = add_to(work, number, following)
+        work.where[number, NEXT] = rest
+        following = int64(rest)
+    work.facts[slot, TABLE] = number
     return work

@@ -21,6 +21,8 @@ from ecmsketch.slices.stream_reading import StreamReading, blocks_of
 from ecmsketch.slices.table_pool import ARRIVALS, FREE_ROWS, SLICES, TABLE, TablePool, drop_oldest, new_pool, trimmed
 
 _NO_WEIGHTS = np.empty(0, np.int64)
+_MANY = 2**17
+"""Events that are worth not copying."""
 
 
 class SlicedStream(StreamReading):
@@ -54,6 +56,25 @@ class SlicedStream(StreamReading):
 
     def add(self, batch: Batch) -> None:
         """Count arrivals that are sorted by tick and not before those already there."""
+        first = self.config.recent + 2 * self.config.block
+        if batch.weights is not None or len(self.events.weights) or len(batch.ticks) < max(_MANY, 4 * first):
+            self._add_copied(batch)
+            return
+        # After the first of these, the newest events are all from this batch, which is then read where it is.
+        known = len(self.events)
+        start = self._add_copied(batch.select(slice(first)))
+        if start < known:
+            self._add_copied(batch.select(slice(first, None)))
+            return
+        begin = start - known
+        items, ticks, known = batch.items[begin:], batch.ticks[begin:], first - begin
+        outcome = absorb(
+            self.pool, items, ticks, _NO_WEIGHTS, known, self.fresh, self._plan, self.rows, scratch(self.config.cells)
+        )
+        self._keep(items, ticks, _NO_WEIGHTS, outcome)
+
+    def _add_copied(self, batch: Batch) -> int:
+        """Count arrivals as `add`; returns the place among events and arrivals from which on these are kept."""
         known = len(self.events)
         weighted = batch.weights is not None or len(self.events.weights) > 0
         items = np.concatenate([self.events.items, batch.items])
@@ -61,9 +82,10 @@ class SlicedStream(StreamReading):
         weights = _NO_WEIGHTS
         if weighted:
             weights = np.concatenate([self.events.explicit_weights(), batch.explicit_weights()])
-        table = scratch(self.pool, self.config.cells, weights)
-        outcome = absorb(self.pool, items, ticks, weights, known, self.fresh, self._plan, self.rows, table)
+        memory = scratch(self.config.cells)
+        outcome = absorb(self.pool, items, ticks, weights, known, self.fresh, self._plan, self.rows, memory)
         self._keep(items, ticks, weights, outcome)
+        return int(outcome[1])
 
     def add_late(self, batch: Batch, now: int) -> None:
         """Count arrivals that are sorted by tick and lie anywhere inside the window, which ends at `now`."""
@@ -73,8 +95,8 @@ class SlicedStream(StreamReading):
         late = batch._replace(weights=batch.explicit_weights())
         items = np.concatenate([self.events.items, np.empty(more, np.uint64)])
         ticks = np.concatenate([self.events.ticks, np.empty(more, np.int64)])
-        table = scratch(self.pool, self.config.cells, weights)
-        outcome = absorb_late(self.pool, items, ticks, weights, known, late, self.fresh, self._plan, self.rows, table)
+        memory = scratch(self.config.cells)
+        outcome = absorb_late(self.pool, items, ticks, weights, known, late, self.fresh, self._plan, self.rows, memory)
         self._keep(items, ticks, weights, outcome)
 
     def _forget(self, limit: int) -> None:

@@ -51,21 +51,21 @@ def united(parts: list[Part], plan: Plan, rows: RowHashes, now: int) -> Part:
     if len(items) and (weights == 1).all():
         weights = weights[:0]
     if len(items) >= plan.recent + plan.block or (pool.used[SLICES] and len(parts) > 1):
-        pool, start = _aged(pool, items, ticks, weights, plan, rows, scratch(pool, plan.cells, weights))
+        pool, start = _aged(pool, items, ticks, weights, plan, rows, scratch(plan.cells))
         items, ticks, weights = items[start:], ticks[start:], weights[start:]
     return RecentEvents.of(items, ticks, weights), trimmed(pool)
 
 
 @kernel
-def _aged(pool: Any, items: Any, ticks: Any, weights: Any, plan: Any, rows: Any, table: Any) -> Any:
+def _aged(pool: Any, items: Any, ticks: Any, weights: Any, plan: Any, rows: Any, memory: Any) -> Any:
     """(Slices with all but the newest events, where these begin)."""
     count, start = items.shape[0], int64(0)
     arrivals = weigh(weights, start, count)
     if count > plan.recent:
-        pool, start, arrivals = age(pool, items, ticks, weights, start, count, arrivals, plan, rows, table)
+        pool, start, arrivals = age(pool, items, ticks, weights, start, count, arrivals, plan, rows, memory)
     else:
         join_slices(pool.facts, pool.where, pool.used, arrivals, plan.epsilon_t, plan.carried)
-    return settle(pool, items, weights, rows, table), start
+    return settle(pool, items, weights, rows, memory), start
 
 
 def _stacked(pools: list[TablePool]) -> TablePool:

@@ -1,10 +1,15 @@
-"""Tables as planes of two bits: writing, adding and reading them (table_pool.py says how they are kept)."""
+"""Tables as planes of two bits: writing and reading them (table_pool.py says how they are kept).
+
+A table that is written may be of any type of whole numbers, and takes whole words of 64 bits: its last cells may be
+there only to fill the last word, and are zero.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import int32, int64, uint8
+import numpy as np
+from numba import int32, int64, uint8, uint64
 
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_pool import (
@@ -12,6 +17,7 @@ from ecmsketch.slices.table_pool import (
     FREE_OVERS,
     FREE_ROWS,
     FREE_TABLES,
+    MOST_OVER_PLANES,
     NEXT,
     OVER_COUNT,
     OVER_ROW,
@@ -20,9 +26,6 @@ from ecmsketch.slices.table_pool import (
     TABLE,
     with_space,
 )
-
-_MOST_OVER = 2**38
-"""What is left of a cell in an overflow entry is less than this."""
 
 
 @kernel
@@ -80,22 +83,49 @@ def read_cell(work: Any, number: Any, cell: Any) -> Any:
 @kernel
 def planes_needed(table: Any, most_over: Any) -> Any:
     """(Planes for a table, cells that need an overflow entry besides)."""
-    kind = table.dtype.type
-    largest = kind(0)
-    for j in range(table.shape[0]):
-        largest = max(largest, table[j])
     planes = int64(1)
-    while True:
-        limit = int64(1) << (int64(2) * planes)
-        if int64(largest) < limit:
-            return planes, int64(0)
-        counted, least = kind(0), kind(limit - int64(1))
-        for j in range(table.shape[0]):
-            counted += kind(1) if table[j] > least else kind(0)
-        beyond = int64(counted)
-        if beyond <= most_over and int64(largest) >> (int64(2) * planes) < int64(_MOST_OVER):
-            return planes, beyond
+    beyond = _count_beyond(table, planes)
+    while beyond > most_over or _count_beyond(table, planes + int64(MOST_OVER_PLANES)):
         planes += int64(1)
+        beyond = _count_beyond(table, planes)
+    return planes, beyond
+
+
+@kernel
+def _in_each_cell(table: Any, number: Any) -> Any:
+    """A word of 64 bits that has a number in the place of each of its cells."""
+    word, bits = uint64(0), int64(8 * table.itemsize)
+    for lane in range(int64(64) // bits):
+        word |= number << uint64(lane * bits)
+    return word
+
+
+@kernel
+def _high_bits(table: Any, planes: Any) -> Any:
+    """The bits of a cell above so many planes, in the places of all cells of a word."""
+    bits = int64(8 * table.itemsize)
+    if int64(2) * planes >= bits:
+        return uint64(0)
+    every = uint64(2**64 - 1) >> uint64(int64(64) - bits)
+    return _in_each_cell(table, every ^ (every >> uint64(bits - int64(2) * planes)))
+
+
+@kernel
+def _count_beyond(table: Any, planes: Any) -> Any:
+    """How many cells need more than so many planes. A word of 64 bits, of several cells, is looked at at a time."""
+    wanted, total, bits = _high_bits(table, planes), int64(0), int64(8 * table.itemsize)
+    if not wanted:
+        return total
+    top, words = _in_each_cell(table, uint64(1) << uint64(bits - int64(1))), table.view(np.uint64)
+    lower = ~top
+    for begin in range(0, words.shape[0], 255):  # a cell's place in `found` holds so many ones, whatever its type
+        part, found = words[begin : begin + int64(255)], uint64(0)
+        for j in range(part.shape[0]):
+            word = part[j] & wanted
+            found += ((((word & lower) + lower) | word) & top) >> uint64(bits - int64(1))
+        for lane in range(int64(64) // bits):
+            total += int64((found >> uint64(lane * bits)) & (uint64(2**64 - 1) >> uint64(int64(64) - bits)))
+    return total
 
 
 @kernel
@@ -112,20 +142,11 @@ def _store_planes(work: Any, number: Any, table: Any, planes: Any) -> None:
 def _pack(table: Any, bits: Any, row: Any) -> None:
     """Write two bits of each cell into a row, four cells a byte: cells of the same place in each quarter of a table."""
     kind = table.dtype.type
-    length, three = row.shape[0], kind(3)
-    first, second, third = table[:length], table[length : 2 * length], table[2 * length : 3 * length]
-    fourth = table[3 * length :]
-    if third.shape[0] == length:
-        for j in range(fourth.shape[0]):
-            low = ((first[j] >> bits) & three) | (((second[j] >> bits) & three) << kind(2))
-            row[j] = uint8(low | (((third[j] >> bits) & three) << kind(4)) | (((fourth[j] >> bits) & three) << kind(6)))
-    for j in range(fourth.shape[0] if third.shape[0] == length else int64(0), length):
-        byte = (first[j] >> bits) & three
-        if j < second.shape[0]:
-            byte |= ((second[j] >> bits) & three) << kind(2)
-        if j < third.shape[0]:
-            byte |= ((third[j] >> bits) & three) << kind(4)
-        row[j] = uint8(byte)
+    row[:] = uint8(0)
+    for part in range(4):
+        cells, place = table[part * row.shape[0] : (part + 1) * row.shape[0]], uint8(2 * part)
+        for j in range(cells.shape[0]):
+            row[j] |= uint8((cells[j] >> bits) & kind(3)) << place
 
 
 @kernel
@@ -144,10 +165,19 @@ def stored(work: Any, slot: Any, table: Any) -> Any:
         used[FREE_OVERS] -= int64(1)
         free = work.free_overs[used[FREE_OVERS]]
         work.where[number, OVER_ROW] = free
-        at, shift = int64(0), int64(2) * planes
-        for j in range(table.shape[0]):
-            left = int64(table[j]) >> shift
-            if left > int64(0):
-                work.over[free, at] = int64(j) | (left << int64(CELL_BITS))
-                at += int64(1)
+        _write_entries(table, planes, work.over[free])
     return work
+
+
+@kernel
+def _write_entries(table: Any, planes: Any, entries: Any) -> None:
+    """Write an overflow entry for each cell that needs more than so many planes."""
+    wanted, lanes, words = _high_bits(table, planes), int64(8) // int64(table.itemsize), table.view(np.uint64)
+    at, shift = int64(0), int64(2) * planes
+    for word in range(words.shape[0]):
+        if words[word] & wanted:
+            for j in range(word * lanes, (word + int64(1)) * lanes):
+                left = int64(table[j]) >> shift
+                if left > int64(0):
+                    entries[at] = int64(j) | (left << int64(CELL_BITS))
+                    at += int64(1)

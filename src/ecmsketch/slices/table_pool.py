@@ -33,6 +33,8 @@ SLICES, FREE_TABLES, FREE_ROWS, FREE_OVERS = 0, 1, 2, 3
 """Places in `used`: how many slices there are, and how many tables, pool rows and overflow rows are free."""
 CELL_BITS = 25
 """Bits of a cell's number in an overflow entry; a config has at most 2**25 cells."""
+MOST_OVER_PLANES = 18
+"""What is left of a cell in an overflow entry would fit into so many planes, so that two of them can be added."""
 
 
 class TablePool(NamedTuple):
@@ -49,12 +51,12 @@ class TablePool(NamedTuple):
 
 
 def new_pool(cells: int) -> TablePool:
-    """No slices, and no memory for any. A row has four cells a byte; an overflow row takes as many bytes."""
+    """No slices, and no memory for any. A row has four cells a byte, in whole words; an overflow row takes as much."""
     none = np.empty(0, np.int32)
     return TablePool(
         np.empty((0, FACTS), np.int64),
         np.empty((0, PLANE + 4), np.int32),
-        np.empty((0, -(-cells // 4)), np.uint8),
+        np.empty((0, 8 * -(-cells // 32)), np.uint8),
         np.empty((0, max(cells // 32, 2)), np.int64),
         none,
         none,
@@ -82,11 +84,17 @@ def _more_free(free: Any, count: Any, known: Any, more: Any) -> Any:
 @kernel
 def with_space(work: Any, slices: Any, planes: Any, overs: Any) -> Any:
     """The same slices with space for so many more slices, and for a table of so many planes and overflow rows."""
+    return with_rows(work, slices, min(planes, int64(1)), planes, overs, planes)
+
+
+@kernel
+def with_rows(work: Any, slices: Any, free_tables: Any, free_rows: Any, overs: Any, planes: Any) -> Any:
+    """The same slices with space for so many more slices, tables, rows and overflow rows; a table may have `planes`."""
     used, tables = work.used, work.where.shape[0]
     rows, over_rows, columns = work.pool.shape[0], work.over.shape[0], work.where.shape[1]
     new_slices = _more(used[SLICES] + slices, work.facts.shape[0], used[SLICES])
-    new_tables = _more(min(planes, int64(1)), used[FREE_TABLES], tables)
-    new_rows, new_overs = _more(planes, used[FREE_ROWS], rows), _more(overs, used[FREE_OVERS], over_rows)
+    new_tables = _more(free_tables, used[FREE_TABLES], tables)
+    new_rows, new_overs = _more(free_rows, used[FREE_ROWS], rows), _more(overs, used[FREE_OVERS], over_rows)
     new_columns = max(PLANE + planes - columns, int64(0))
     if new_slices + new_tables + new_rows + new_overs + new_columns == int64(0):
         return work
@@ -103,11 +111,11 @@ def with_space(work: Any, slices: Any, planes: Any, overs: Any) -> Any:
     if new_overs:
         over = np.empty((over_rows + new_overs, over.shape[1]), np.int64)
         over[:over_rows] = work.over
-    free_tables = _more_free(work.free_tables, used[FREE_TABLES], tables, new_tables)
-    free_rows = _more_free(work.free_rows, used[FREE_ROWS], rows, new_rows)
-    free_overs = _more_free(work.free_overs, used[FREE_OVERS], over_rows, new_overs)
+    spare_tables = _more_free(work.free_tables, used[FREE_TABLES], tables, new_tables)
+    spare_rows = _more_free(work.free_rows, used[FREE_ROWS], rows, new_rows)
+    spare_overs = _more_free(work.free_overs, used[FREE_OVERS], over_rows, new_overs)
     now_used = used + np.array([int64(0), new_tables, new_rows, new_overs])
-    return TablePool(facts, where, pool, over, free_tables, free_rows, free_overs, now_used)
+    return TablePool(facts, where, pool, over, spare_tables, spare_rows, spare_overs, now_used)
 
 
 @kernel
@@ -146,19 +154,25 @@ def trimmed(work: Any) -> Any:
 @kernel
 def release_tables(work: Any, slot: Any) -> None:
     """Let others use the rows of a slice's tables."""
-    used = work.used
     number = work.facts[slot, TABLE]
     while number >= 0:
-        for plane in range(int64(work.where[number, PLANES])):
-            work.free_rows[used[FREE_ROWS]] = work.where[number, PLANE + plane]
-            used[FREE_ROWS] += int64(1)
-        if work.where[number, OVER_ROW] >= 0:
-            work.free_overs[used[FREE_OVERS]] = work.where[number, OVER_ROW]
-            used[FREE_OVERS] += int64(1)
-        work.free_tables[used[FREE_TABLES]] = int32(number)
-        used[FREE_TABLES] += int64(1)
+        release_table(work, number)
         number = int64(work.where[number, NEXT])
     work.facts[slot, TABLE] = int64(-1)
+
+
+@kernel
+def release_table(work: Any, number: Any) -> None:
+    """Let others use the rows of a table."""
+    used = work.used
+    for plane in range(int64(work.where[number, PLANES])):
+        work.free_rows[used[FREE_ROWS]] = work.where[number, PLANE + plane]
+        used[FREE_ROWS] += int64(1)
+    if work.where[number, OVER_ROW] >= 0:
+        work.free_overs[used[FREE_OVERS]] = work.where[number, OVER_ROW]
+        used[FREE_OVERS] += int64(1)
+    work.free_tables[used[FREE_TABLES]] = int32(number)
+    used[FREE_TABLES] += int64(1)
 
 
 @inlined
