@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sized
 from contextlib import suppress
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ Keys = NDArray[np.uint64]
 Seeds = NDArray[np.uint64] | None
 _BLOCK = 65_536
 """Texts that are put together at a time."""
+_UINT64 = Struct("<Q")
 _AS_THEY_ARE = frozenset((INT64, UINT64))
 """Types of arrays whose 64 bits are the keys."""
 
@@ -61,15 +63,16 @@ def hash_item(item: Any) -> int:
 def _hash_tuple(item: tuple[Any, ...]) -> int:
     digest = STRING_SEED
     for part in item:
-        digest = _hash_part(part, digest)
+        if part.__class__ is str and part.isascii():  # the usual parts first, without a call
+            digest = xxh64_intdigest(part.encode(), digest)
+        elif part.__class__ is int and 0 <= part <= _MASK:
+            digest = xxh64_intdigest(_UINT64.pack(part), digest)
+        else:
+            digest = _hash_part(part, digest)
     return digest
 
 
 def _hash_part(part: Any, seed: int) -> int:
-    if part.__class__ is str and part.isascii():
-        return xxh64_intdigest(part.encode(), seed)
-    if part.__class__ is int and 0 <= part <= _MASK:
-        return xxh64_intdigest(part.to_bytes(8, "little"), seed)
     if isinstance(part, tuple):
         raise InputError(f"item: expected a tuple of str, bytes and int, got a tuple inside it: {part!r}")
     digest = hash_item(part)  # says what is wrong with it

@@ -118,18 +118,20 @@ def _tick_of_integer(moment: Any, unit: str | None) -> int:
 def _tick_of_datetime(moment: datetime, unit: str | None) -> int:
     if unit is None:
         return NO_TICK
-    zone = moment.tzinfo
-    if zone is None:
+    if moment.tzinfo is None:
         since = moment - _EPOCH
-    elif zone is not UTC and moment.utcoffset() is None:
-        since = moment.replace(tzinfo=None) - _EPOCH
     else:
-        since = moment - _EPOCH_UTC  # `astimezone` would overflow near the years 1 and 9999
+        try:
+            since = moment - _EPOCH_UTC  # `astimezone` would overflow near the years 1 and 9999
+        except TypeError:  # a zone that does not know its offset
+            since = moment.replace(tzinfo=None) - _EPOCH
     seconds = since.days * 86_400 + since.seconds
+    if unit == "s":
+        return seconds
     finer = _PER_SECOND.get(unit)
     if finer is None:
         return seconds // _SECONDS[unit]
-    return seconds if finer == 1 else seconds * finer + since.microseconds * finer // 10**6
+    return seconds * finer + since.microseconds * finer // 10**6
 
 
 def _tick_of_date(moment: date, unit: str | None) -> int:
@@ -137,15 +139,25 @@ def _tick_of_date(moment: date, unit: str | None) -> int:
 
 
 def _tick_of_datetime64(moment: np.datetime64, unit: str | None) -> int:
-    plain = moment.item()
-    if plain.__class__ is datetime:  # the usual case: in microseconds or coarser, and from the year 1 to 9999
-        return _tick_of_datetime(plain, unit)
     steps: int = _INT64.unpack_from(moment)[0]  # type: ignore[arg-type]
-    source, count = np.datetime_data(moment.dtype)
-    if unit is None or steps == _NUMPY_NAT or source not in _ATTOSECONDS:
+    last = _Conversion.last
+    if moment.dtype != last.kind or unit != last.unit:
+        last = _Conversion.last = _Conversion(moment.dtype, unit)
+    if steps == _NUMPY_NAT or last.ratio is None:
         return NO_TICK
-    numerator, denominator = _ratio(source, count, unit)
-    return steps * numerator // denominator
+    return steps * last.ratio[0] // last.ratio[1]
+
+
+class _Conversion:
+    """How moments of one numpy type become ticks. The last one is remembered: finding it takes most of the time."""
+
+    last: _Conversion
+
+    def __init__(self, kind: np.dtype[Any], unit: str | None) -> None:
+        self.kind, self.unit = kind, unit
+        source, count = np.datetime_data(kind)
+        self.ratio = None if unit is None or source not in _ATTOSECONDS else _ratio(source, count, unit)
+        """How many ticks a step of the type is, as a fraction; None if that has no fixed length."""
 
 
 def _tick_of_timestamp(moment: Any, unit: str | None) -> int:
@@ -271,3 +283,6 @@ def check_tick(tick: int) -> int:
     if not MIN_TICK <= tick <= MAX_TICK:
         raise InputError(f"tick: expected a value from -2**61 to 2**62, got {tick}")
     return tick
+
+
+_Conversion.last = _Conversion(np.dtype("M8[s]"), None)
