@@ -12,7 +12,7 @@ import numpy as np
 from numba import int64
 
 from ecmsketch.counters.arrivals import Batch
-from ecmsketch.heavy.misra_gries import count_key, emptied, new_tally, write_reduced
+from ecmsketch.heavy.misra_gries import count_key, emptied, narrowed, new_tally, write_reduced
 from ecmsketch.heavy.summaries import close_summary, new_summaries, trimmed, with_room
 from ecmsketch.kernels import kernel
 
@@ -93,9 +93,9 @@ def _take(items: Any, ticks: Any, weights: Any, plan: Any, work: Any, count: Any
             arrivals += weights[end]
             after -= weights[end]
             end += int64(1)
-        since, used = emptied(tally, since), int64(0)
+        since, used, small = emptied(tally, since), int64(0), narrowed(tally, end - begin)
         for i in range(begin, end):
-            used = count_key(tally, since, used, items[i], weights[i])
+            used = count_key(small, since, used, items[i], weights[i])
         at, error = write_reduced(tally, used, plan.size, work.keys, work.counts, work.begin[count])
         first = ticks[begin] - plan.counted * (weights[begin] - int64(1))
         count = close_summary(work, count, first, ticks[end - int64(1)], arrivals, error, at)
@@ -196,8 +196,9 @@ def _join(work: Any, begin: Any, end: Any, made: Any, tally: Any, since: Any, si
             at += int64(1)
     else:
         since, used = emptied(tally, since), int64(0)
+        small = narrowed(tally, work.begin[end] - work.begin[begin])
         for i in range(work.begin[begin], work.begin[end]):
-            used = count_key(tally, since, used, work.keys[i], work.counts[i])
+            used = count_key(small, since, used, work.keys[i], work.counts[i])
         at, taken = write_reduced(tally, used, size, work.keys, work.counts, at)
         error += taken
     return close_summary(work, made, first, last, arrivals, error, at), since

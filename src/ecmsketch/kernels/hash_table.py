@@ -25,10 +25,16 @@ def new_slots(capacity: Any) -> Any:
 
 
 @inlined
+def first_slot(slots: Any, key: Any) -> Any:
+    """The slot at which the search for a key begins."""
+    return int64((uint64(key) * uint64(GOLDEN)) >> uint64(32)) & (slots.shape[0] - int64(1))
+
+
+@inlined
 def find_slot(slots: Any, since: Any, keys: Any, key: Any) -> Any:
     """The slot of a key: it holds the key's place in `keys` plus `since`, or is empty and free for it."""
     mask = slots.shape[0] - int64(1)
-    slot = int64((uint64(key) * uint64(GOLDEN)) >> uint64(32)) & mask
+    slot = first_slot(slots, key)
     while slots[slot] >= since and keys[slots[slot] - since] != key:
         slot = (slot + int64(1)) & mask
     return slot

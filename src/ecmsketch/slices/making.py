@@ -8,6 +8,7 @@ import numpy as np
 from numba import float64, int64
 
 from ecmsketch.kernels import kernel
+from ecmsketch.slices.crowding import least_beside, make_beside
 from ecmsketch.slices.joining import spare_arrivals
 from ecmsketch.slices.profile import fill_facts
 from ecmsketch.slices.settling import clear, count_in_scratch, weigh, with_counted
@@ -135,9 +136,15 @@ def make_inside(
         else:
             before = work.facts[slot, ARRIVALS]
             most = min(2.0 * plan.epsilon_t * float64(after - arrivals - before + int64(1)), float64(before) + room)
+            waiting = kept
             work, kept = _count_in(work, slot, items, weights, at, stop, stays, kept, most, rows, scratch)
             after += work.facts[slot, ARRIVALS] - before
             _use_spare(work.facts, slot, float64(work.facts[slot, ARRIVALS] - before), spare)
+            if kept - waiting >= least_beside(plan.cells):
+                newer = newest + weigh(weights, tail, end)
+                work, kept = make_beside(work, slot, ticks, weights, stays, waiting, kept, newer, plan)
+                slot += work.used[SLICES] - known
+                spare = _spare(work.facts, work.used[SLICES], tail - begin, newer, plan.carried)
         after -= arrivals
         at = stop
     return work, tail, kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -18,7 +19,18 @@ from ecmsketch.slices.recent_events import RecentEvents, no_events
 from ecmsketch.slices.settling import scratch
 from ecmsketch.slices.stacking import united
 from ecmsketch.slices.stream_reading import StreamReading, blocks_of
-from ecmsketch.slices.table_pool import ARRIVALS, FREE_ROWS, SLICES, TABLE, TablePool, drop_oldest, new_pool, trimmed
+from ecmsketch.slices.table_pool import (
+    ARRIVALS,
+    FIRST,
+    FREE_ROWS,
+    LAST,
+    SLICES,
+    TABLE,
+    TablePool,
+    drop_oldest,
+    new_pool,
+    trimmed,
+)
 
 _NO_WEIGHTS = np.empty(0, np.int64)
 _MANY = 2**17
@@ -125,11 +137,16 @@ class SlicedStream(StreamReading):
     def merge(cls, parts: list[Self], now: int) -> Self:
         """The union of several streams, as far as it is inside the window at `now`.
 
-        It adds a level of error if two or more streams have slices, which may lie over each other. Events are merged
-        without loss.
+        It adds a level of error if slices of two streams lie over each other. Events are merged without loss.
         """
-        sliced = sum(part.slice_count > 0 for part in parts)
-        return cls._united(parts, max(part.levels for part in parts) + (1 if sliced > 1 else 0), now)
+        spans = sorted(part._span() for part in parts if part.slice_count)
+        overlap = any(begin < end for (_, end), (begin, _) in pairwise(spans))
+        return cls._united(parts, max(part.levels for part in parts) + int(overlap), now)
+
+    def _span(self) -> tuple[int, int]:
+        """The first and the last tick of all slices."""
+        facts = self.pool.facts[: self.slice_count]
+        return int(facts[:, FIRST].min()), int(facts[:, LAST].max())
 
     @classmethod
     def concat(cls, segments: list[Self], now: int) -> Self:
