@@ -8,6 +8,7 @@ import numpy as np
 from numba import int64, uint32, uint64
 
 from ecmsketch.counters.contract import Ints
+from ecmsketch.inputs.row_hashes import mix_items
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_planes import add_slice, stored
 from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, NEXT, SLICES, TABLE, TablePool, release_tables
@@ -43,14 +44,16 @@ def count_events(items: Any, weights: Any, begin: Any, end: Any, rows: Any, tabl
     """
     kind = table.dtype.type
     cells = np.empty(min(end - begin, int64(_CHUNK)), np.uint32)
+    words = np.empty(min(end - begin, int64(_CHUNK)), np.uint64)
     for chunk in range(begin, end, _CHUNK):
         part = items[chunk : min(chunk + int64(_CHUNK), end)]
         count = part.shape[0]
         for row in range(rows.low.shape[0]):
             low, high, shift = rows.low[row], rows.high[row], rows.shift[row]
-            drop, width, first = rows.drop[row], rows.width[row], rows.first[row]
+            width, first = rows.width[row], rows.first[row]
+            mix_items(part, rows, row, words)
             for i in range(count):
-                x = part[i] >> drop
+                x = words[i]
                 mixed = (low * (x & uint64(0xFFFFFFFF)) + high * (x >> uint64(32)) + shift) >> uint64(32)
                 cells[i] = uint32(first + ((mixed * width) >> uint64(32)))
             if weights.shape[0]:
