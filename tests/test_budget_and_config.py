@@ -76,8 +76,10 @@ def test_configs_hold_their_epsilon_after_all_levels(counter, merge_depth):
 
 def test_the_papers_split_is_chosen_by_name():
     for counter, optimize_for, split in (
-        ("eh", "point", budget.point_split), ("dw", "inner", budget.inner_split), ("rw", "point", budget.randomized_split),
-    ):  # fmt: skip
+        ("eh", "point", budget.point_split),
+        ("dw", "inner", budget.inner_split),
+        ("rw", "point", budget.randomized_split),
+    ):
         config = make(counter=counter, optimize_for=optimize_for, split="paper")
         assert (config.epsilon_sw, config.epsilon_cm) == split(0.1)
     assert make().differences(make(split="paper")) == ["split"]

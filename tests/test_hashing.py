@@ -134,7 +134,7 @@ def spreads(items, width, seeds, mixed=True):
     """
     found = []
     for seed in range(seeds):
-        rows = row_hashes(seed, 1, width)._replace(mixed=np.array([mixed]))
+        rows = row_hashes(seed, 1, width)._replace(mixed=np.array([mixed], np.uint64))
         counts = np.bincount(cells_of(items, rows)[0], minlength=width)
         found.append(((counts - len(items) / width) ** 2).sum() * width / len(items) / (width - 1))
     return np.array(found)

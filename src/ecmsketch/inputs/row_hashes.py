@@ -34,7 +34,8 @@ class RowHashes(NamedTuple):
     drop: NDArray[np.uint64]
     width: NDArray[np.uint64]
     first: NDArray[np.uint64]
-    mixed: NDArray[np.bool_]
+    mixed: NDArray[np.uint64]
+    """1 if items are mixed, else 0."""
 
 
 def row_hashes(seed: int, depth: int, width: int) -> RowHashes:
@@ -43,14 +44,14 @@ def row_hashes(seed: int, depth: int, width: int) -> RowHashes:
     low, high, shift = (np.ascontiguousarray(column) for column in numbers.T)
     widths = np.full(depth, width, np.uint64)
     first = np.arange(depth, dtype=np.uint64) * widths
-    return RowHashes(low, high, shift, np.zeros(depth, np.uint64), widths, first, np.ones(depth, np.bool_))
+    return RowHashes(low, high, shift, np.zeros(depth, np.uint64), widths, first, np.ones(depth, np.uint64))
 
 
 def direct_row(bits: int) -> RowHashes:
     """One row in which every number below 2^bits has a cell of its own: a hash that is the identity."""
     one, zero = np.ones(1, np.uint64), np.zeros(1, np.uint64)
     width = one << np.uint64(bits)
-    return RowHashes(one << np.uint64(64 - bits), zero, zero, zero, width, zero, np.zeros(1, np.bool_))
+    return RowHashes(one << np.uint64(64 - bits), zero, zero, zero, width, zero, zero)
 
 
 def stack_rows(parts: list[tuple[RowHashes, int]]) -> RowHashes:
