@@ -21,7 +21,7 @@ def run() -> None:
             rows += _sizes(sketch, million)
     growth = (buckets[100] - buckets[10]) / (buckets[10] - buckets[1])
     rows.append(Row("buckets added from 10 to 100 M, per 1 to 10 M", f"{growth:.2f}", "about 1", 0.9 < growth < 1.1))
-    show("Memory: everything inside the window, epsilon 0.1 (w=56, d=3), ticks of a second", rows)
+    show("Memory: everything inside the window, epsilon 0.1 (w=30, d=3), ticks of a second", rows)
 
 
 def _sizes(sketch: ecm.EcmSketch, million: int) -> list[Row]:
@@ -31,8 +31,8 @@ def _sizes(sketch: ecm.EcmSketch, million: int) -> list[Row]:
         Row(
             f"{million:>3} M events, in memory",
             f"{memory:>9,} bytes, {buckets:,} buckets",
-            "at most 160,000" if limited else "",
-            memory <= 160_000 if limited else None,
+            "at most 60,000" if limited else "",
+            memory <= 60_000 if limited else None,
         ),
         Row(
             f"{million:>3} M events, serialised",

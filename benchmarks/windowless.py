@@ -10,6 +10,7 @@ from numba import int64, uint64
 from ecmsketch.counters.counting import count
 from ecmsketch.inputs.row_hashes import RowHashes, fill_cells, row_hashes
 from ecmsketch.kernels import kernel
+from ecmsketch.kernels.splitmix import mix_word
 
 
 class CountMin:
@@ -36,7 +37,8 @@ class CountMin:
 def _count_plainly(items: Any, rows: RowHashes, counts: Any) -> None:
     width = rows.width[0]
     for i in range(items.shape[0]):
-        low, high = items[i] & uint64(0xFFFFFFFF), items[i] >> uint64(32)
+        word = mix_word(items[i])
+        low, high = word & uint64(0xFFFFFFFF), word >> uint64(32)
         for row in range(rows.low.shape[0]):
             mixed = (rows.low[row] * low + rows.high[row] * high + rows.shift[row]) >> uint64(32)
             counts[uint64(row) * width + ((mixed * width) >> uint64(32))] += int64(1)

@@ -30,12 +30,12 @@ def signed(number: int) -> bytes:
 
 
 def config_bytes(
-    epsilon=0.9, delta=0.5, window=50, counter="eh", late="raise", choices=0, domain=(), more=0, **fields
+    epsilon=0.9, delta=0.5, window=50, counter="eh", late="raise", choices=0, hashing=1, domain=(), more=0, **fields
 ) -> bytes:  # fmt: skip
     """A config; the optional fields are those that are given, whatever their values."""
     order = ("seed", "merge_depth", "lateness", "resolution", "max_arrivals", "wave_constant", "wave_instances")
     present = sum(1 << place for place, name in enumerate(order) if name in fields) | more
-    choices |= COUNTERS.index(counter) | LATE.index(late) << 7
+    choices |= COUNTERS.index(counter) | LATE.index(late) << 7 | hashing << 13
     given = [fields.pop(name) for name in order if name in fields]
     assert not fields
     return (

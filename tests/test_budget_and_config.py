@@ -6,10 +6,13 @@ from math import exp
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.config import budget
 from ecmsketch.errors import ConfigError
+from streams import zipf_items
 
 
 def make(**changes):
@@ -21,8 +24,69 @@ def test_the_published_splits():
     assert budget.inner_split(0.1) == pytest.approx((0.0239666, 0.0491102), abs=1e-7)
 
 
+SHARES = st.floats(1e-6, 0.999)
+
+
+@given(SHARES, SHARES, st.floats(0, 1), st.floats(-1, 1), st.floats(0, 1))
+def test_the_sharper_theorem_1_bounds_every_reading_of_a_cell(epsilon_sw, epsilon_cm, own, sway, collided):
+    """A row reads an item's own share of all arrivals and its collisions, together off by epsilon_sw at most."""
+    value = (1 + sway * epsilon_sw) * (own + collided * epsilon_cm * (1 - own))
+    below = 1e-12 + epsilon_sw * own
+    assert -below <= value - own <= budget.point_error(epsilon_sw, epsilon_cm) * (1 + 1e-12)
+
+
+@given(SHARES, SHARES, st.floats(0, 1), st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1))
+def test_the_sharper_theorem_2_bounds_every_sum_of_products(epsilon_sw, epsilon_cm, own, sway, other, collided):
+    value = (1 + sway * epsilon_sw) * (1 + other * epsilon_sw) * (own + collided * epsilon_cm * (1 - own))
+    assert abs(value - own) <= budget.inner_error(epsilon_sw, epsilon_cm) * (1 + 1e-12)
+
+
+@given(SHARES)
+def test_the_sharp_split_spends_the_whole_budget_on_both_parts(epsilon):
+    sw, cm = budget.sharp_split(epsilon, "point")
+    assert (sw, (1 + sw) * cm) == pytest.approx((epsilon, epsilon), rel=1e-9)
+    sw, cm = budget.sharp_split(epsilon, "inner")
+    assert ((1 + sw) ** 2 - 1, (1 + sw) ** 2 * cm) == pytest.approx((epsilon, epsilon), rel=1e-9)
+
+
+@given(SHARES, st.floats(0.001, 0.999))
+def test_the_sharp_split_needs_the_least_memory(epsilon, part):
+    """Any other epsilon_sw that holds epsilon leaves epsilon_cm = epsilon/(1 + epsilon_sw)^factors, and costs more."""
+    for query, factors in (("point", 1), ("inner", 2)):
+        sw, cm = budget.sharp_split(epsilon, query)
+        assert part * sw * epsilon / (1 + part * sw) ** factors <= sw * cm * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 0.1, 0.001])
+def test_the_papers_split_holds_about_half_of_epsilon(epsilon):
+    assert budget.point_error(*budget.point_split(epsilon)) == pytest.approx(epsilon / 2, rel=0.1)
+    assert budget.point_error(*budget.sharp_split(epsilon, "point")) == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+@pytest.mark.parametrize("merge_depth", [0, 1, 6])
+def test_configs_hold_their_epsilon_after_all_levels(counter, merge_depth):
+    for query, error in (("point", budget.point_error), ("inner", budget.inner_error)):
+        if (counter, query) != ("rw", "inner"):
+            config = make(counter=counter, merge_depth=merge_depth, optimize_for=query)
+            levels = 0 if counter == "rw" else merge_depth
+            carried = budget.carried_epsilon(config.epsilon_sw, levels)
+            assert error(carried, config.epsilon_cm) == pytest.approx(config.epsilon)
+
+
+def test_the_papers_split_is_chosen_by_name():
+    for counter, optimize_for, split in (
+        ("eh", "point", budget.point_split),
+        ("dw", "inner", budget.inner_split),
+        ("rw", "point", budget.randomized_split),
+    ):
+        config = make(counter=counter, optimize_for=optimize_for, split="paper")
+        assert (config.epsilon_sw, config.epsilon_cm) == split(0.1)
+    assert make().differences(make(split="paper")) == ["split"]
+
+
 @pytest.mark.parametrize("epsilon", [0.9, 0.1, 0.01, 0.0001])
-def test_splits_spend_the_whole_budget_and_no_more(epsilon):
+def test_splits_spend_the_whole_budget_of_the_published_theorems(epsilon):
     sw, cm = budget.point_split(epsilon)
     assert sw + cm + sw * cm == pytest.approx(epsilon)
     sw, cm = budget.inner_split(epsilon)
@@ -31,7 +95,7 @@ def test_splits_spend_the_whole_budget_and_no_more(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.01])
 @pytest.mark.parametrize("split", [budget.point_split, budget.inner_split])
-def test_splits_need_the_least_memory(epsilon, split):
+def test_the_papers_splits_need_the_least_memory_under_its_theorems(epsilon, split):
     sw, cm = split(epsilon)
     for shift in (0.99, 1.01):
         other = sw * shift
@@ -53,8 +117,9 @@ def test_merge_depth_budgets_compound_to_the_target(depth):
 
 
 def test_the_table_of_the_papers_setting():
-    config = make()
+    config = make(split="paper")
     assert (config.width, config.depth, config.cells) == (56, 3, 168)
+    assert (make().width, make().depth, make().cells) == (30, 3, 90)
     assert config.confidence == pytest.approx(1 - exp(-3))
 
 
@@ -67,7 +132,7 @@ def test_the_table_of_the_papers_setting():
         ("window", timedelta(days=1)), ("counter", "xx"), ("model", "both"),
         ("optimize_for", "speed"), ("merge_depth", -1), ("merge_depth", 1.5), ("merge_formula", "linear"),
         ("seed", -1), ("seed", 2**64), ("unit", "fortnight"), ("late", "ignore"), ("lateness", 1001),
-        ("lateness", -1), ("estimator", "best"),
+        ("lateness", -1), ("estimator", "best"), ("split", "half"),
     ],
 )  # fmt: skip
 def test_bad_values_get_an_error_that_names_the_field_and_the_value(field, value):
@@ -115,8 +180,44 @@ def test_expected_memory_is_close_to_what_a_sketch_takes(counter, epsilon):
 
 def test_describe_says_what_each_counter_and_each_split_costs():
     text = make().describe()
-    for word in ("3 rows of 56", "'eh'", "'dw'", "'rw'", "point", "inner", "authors"):
+    for word in ("3 rows of 30", "'eh'", "'dw'", "'rw'", "sharp split for point", "the paper's for inner"):
         assert word in text
+    assert "2 epsilon" not in text
+    assert "advice" not in text, "a resolution of 0.05 is no cheaper than an epsilon of 0.1"
+
+
+@pytest.mark.parametrize("counter", ["eh", "slices"])
+def test_describe_advises_a_resolution_where_it_saves_memory(counter):
+    config = make(epsilon=0.001, counter=counter)
+    *_, advice = config.describe().splitlines()
+    said = "5 % of its own count plus 0.1 % of everything else" if counter == "eh" else "honoured to within 10 %"
+    assert advice.startswith("advice: take resolution=0.")
+    assert said in advice
+    resolution = float(advice.split("=")[1].split()[0])
+    assert config.replace(resolution=resolution).expected_nbytes(10**6) < 0.5 * config.expected_nbytes(10**6)
+    assert "advice" not in config.replace(resolution=resolution).describe()
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(0.1, 0.4), (0.01, 0.4)])
+def test_the_sharp_split_takes_less_than_half_the_memory(epsilon, most):
+    """A million Zipf events: 0.32 and 0.36 of the paper's split; with a resolution of 0.05, 0.11 at epsilon 0.01."""
+    items = zipf_items(10**6, 90_000, np.random.default_rng(0))
+    sizes = {}
+    for name, more in (("paper", {"split": "paper"}), ("sharp", {}), ("resolution", {"resolution": 0.05})):
+        sketch = ecm.EcmSketch(make(epsilon=epsilon, delta=0.01, window=10**6, **more))
+        sketch.update_many(items, np.arange(10**6))
+        sizes[name] = sketch.nbytes
+    assert sizes["sharp"] <= most * sizes["paper"]
+    if epsilon == 0.01:
+        assert sizes["resolution"] <= 0.15 * sizes["paper"]
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 0.2, 0.15, 0.03])
+def test_rings_are_no_longer_than_the_proof_needs(epsilon):
+    """A wave keeps at most one tick a level more than (1/epsilon + 1)/2, and a finer epsilon takes more memory."""
+    ring = budget.wave_ring(epsilon)
+    assert (1 / epsilon + 1) / 2 <= ring < (1 / epsilon + 1) / 2 + 1
+    assert budget.wave_ring(0.15) > budget.wave_ring(0.25)
 
 
 def test_waves_have_settings_of_their_own():

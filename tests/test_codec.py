@@ -86,8 +86,8 @@ def header(epsilon=0.9, delta=0.5, content=b"", **state):
     return sketch_bytes(config_bytes(epsilon, delta, late="side"), state_bytes(**state), content)
 
 
-CELLS = b"\0" + bytes([2, 2, 1, 1]) * 8
-ARRIVALS = {"flags": 7, "now": 1000, "origin": 990, "sizes": (33, 0), "content": CELLS}
+CELLS = b"\0" + bytes([2, 2, 1, 1]) * 6
+ARRIVALS = {"flags": 7, "now": 1000, "origin": 990, "sizes": (25, 0), "content": CELLS}
 FAR = 2**62
 
 
@@ -99,10 +99,10 @@ FAR = 2**62
         {"flags": 33, "late": (0, 0, 0, 0)}, {"flags": 33, "late": (0, 0, FAR + 1, 0)},
         {"flags": 33, "late": (0, FAR + 1, 0, 0)}, {"flags": 33, "late": (0, 0, 0, 2**60)},
         {"flags": 33, "late": (2**61 + 1, 1, 0, 0)}, {"flags": 33, "late": (2**63, 1, 0, 0)},
-        {"flags": 65, "levels": 65}, {"flags": 4, "now": 1000, "sizes": (33, 0), "content": CELLS},
+        {"flags": 65, "levels": 65}, {"flags": 4, "now": 1000, "sizes": (25, 0), "content": CELLS},
         {"epsilon": 1e-6, "flags": 7, "now": 1, "origin": 1}, {"flags": 16}, {**ARRIVALS, "origin": -(2**61) - 1},
-        {**ARRIVALS, "sizes": (32, 0)}, {**ARRIVALS, "sizes": (34, 0)}, {**ARRIVALS, "kinds": 1}, {"kinds": 1},
-        {"flags": 15, "now": 1000, "origin": 990, "sizes": (33, 0), "content": CELLS}, {"content": b"\0"},
+        {**ARRIVALS, "sizes": (24, 0)}, {**ARRIVALS, "sizes": (26, 0)}, {**ARRIVALS, "kinds": 1}, {"kinds": 1},
+        {"flags": 15, "now": 1000, "origin": 990, "sizes": (25, 0), "content": CELLS}, {"content": b"\0"},
     ],
 )  # fmt: skip
 def test_impossible_states_are_refused(fields):
@@ -113,7 +113,7 @@ def test_impossible_states_are_refused(fields):
 def test_the_hand_written_header_is_right():
     assert ecm.EcmSketch.deserialize(header(flags=33, now=100, late=(0, 0, 3, 0))).late_dropped == 3
     sketch = ecm.EcmSketch.deserialize(header(**ARRIVALS))
-    assert (sketch.now, sketch.first_tick, sketch.total().value) == (1000, 990, 16.0)
+    assert (sketch.now, sketch.first_tick, sketch.total().value) == (1000, 990, 12.0)
     for now in (FAR, -(2**61)):
         assert ecm.EcmSketch.deserialize(header(flags=65, now=now, levels=64)).now == now
 
@@ -131,6 +131,11 @@ def test_the_hand_written_config_is_right(count):
     assert ecm.EcmSketch(config).serialize() == data
 
 
+def test_sketches_whose_items_were_not_mixed_are_refused_and_the_error_says_what_to_do():
+    with pytest.raises(FormatError, match=r"hashing rule 0, and only rule 1 is known here; build the sketch again"):
+        ecm.EcmSketch.deserialize(sketch_bytes(config_bytes(hashing=0), state_bytes()))
+
+
 GOOD = config_bytes()
 EMPTY = state_bytes()
 
@@ -139,7 +144,7 @@ OTHER_CONFIGS = [
     {"seed": 0}, {"merge_depth": 0}, {"wave_instances": 1}, {"max_arrivals": 0}, {"wave_constant": 0.0},
     {"lateness": 51}, {"resolution": 0.0}, {"resolution": 1.0}, {"resolution": float("nan")}, {"wave_instances": 100},
     {"merge_depth": 65}, {"seed": 2**64}, {"window": 0}, {"window": 2**59 + 1}, {"more": 128}, {"choices": 4},
-    {"choices": 7}, {"choices": 3 << 7}, {"choices": 1 << 12}, {"choices": 1 << 15}, {"more": 1}, {"domain": (8, 2)},
+    {"choices": 7}, {"choices": 3 << 7}, {"hashing": 0}, {"hashing": 2}, {"more": 1}, {"domain": (8, 2)},
 ]  # fmt: skip
 
 

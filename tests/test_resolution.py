@@ -44,11 +44,12 @@ class TestCells:
         assert config.epsilon_cm == pytest.approx(0.01 / 1.05)
         assert config.width == budget.table_width(config.epsilon_cm)
 
-    def test_without_a_resolution_nothing_changes(self):
-        plain, inner = make(counter="eh"), make(counter="eh", optimize_for="inner")
-        assert (plain.epsilon_sw, plain.epsilon_cm) == budget.point_split(0.1)
-        assert (inner.epsilon_sw, inner.epsilon_cm) == budget.inner_split(0.1)
-        assert (make(counter="rw").epsilon_sw, make(counter="rw").epsilon_cm) == budget.randomized_split(0.1)
+    @pytest.mark.parametrize("counter", ["eh", "dw", "rw"])
+    def test_without_a_resolution_it_is_epsilon(self, counter):
+        plain, same = make(counter=counter), make(counter=counter, resolution=0.1)
+        assert (plain.epsilon_sw, plain.epsilon_cm) == (same.epsilon_sw, same.epsilon_cm)
+        assert ecm.EcmSketch(plain).epsilon == pytest.approx(0.1)
+        assert ecm.EcmSketch(make(counter=counter, epsilon=0.01, resolution=0.05)).epsilon == pytest.approx(0.05)
 
     def test_the_promise_is_kept_and_the_sketch_is_small(self):
         config = make(epsilon=0.01, delta=0.01, resolution=0.1, window=10**6, counter="eh")

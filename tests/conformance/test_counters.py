@@ -25,9 +25,7 @@ EPSILONS = st.sampled_from([0.4, 0.2, 0.1, 0.03])
 
 
 def config_for(kind, model, epsilon_sw, **more):
-    return ecm.SketchConfig(
-        epsilon=(1 + epsilon_sw) ** 2 - 1, delta=0.5, window=WINDOW, counter=kind, model=model, **more
-    )
+    return ecm.SketchConfig(epsilon=epsilon_sw, delta=0.5, window=WINDOW, counter=kind, model=model, **more)
 
 
 def in_model(stream, model):

@@ -15,9 +15,7 @@ from streams import streams
 
 
 def waves(epsilon_sw=0.1, window=10**6, **more):
-    return DeterministicWaves(
-        ecm.SketchConfig(epsilon=(1 + epsilon_sw) ** 2 - 1, delta=0.5, window=window, counter="dw", **more)
-    )
+    return DeterministicWaves(ecm.SketchConfig(epsilon=epsilon_sw, delta=0.5, window=window, counter="dw", **more))
 
 
 def fill(counters, ticks, weights=None, cell=0):
@@ -80,6 +78,7 @@ def test_an_update_reads_and_writes_no_more_whatever_came_before(arrivals, monke
     state = state._replace(arrivals=state.arrivals.view(CountingArray))
     monkeypatch.setattr(rings, "trailing_zeros", lambda number: int(number & -number).bit_length() - 1)
     monkeypatch.setattr(rings, "int64", int)
+    monkeypatch.setattr(rings, "uint64", int)
     monkeypatch.setattr(ring_writing, "place_of", rings.place_of.py_func)
     monkeypatch.setattr(ring_writing, "int64", int)
     monkeypatch.setattr(ring_writing, "uint64", int)
@@ -125,7 +124,7 @@ def test_too_small_an_epsilon_says_so():
 
 
 def test_a_stream_that_grows_too_large_loses_nothing_that_was_counted(monkeypatch):
-    monkeypatch.setattr(rings, "MAX_RING_BYTES", 100_000)
+    monkeypatch.setattr(rings, "MAX_RING_BYTES", 30_000)
     sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9, counter="dw"))
     given = 0
 
@@ -142,7 +141,7 @@ def test_a_stream_that_grows_too_large_loses_nothing_that_was_counted(monkeypatc
 
 
 def test_a_batch_that_fails_midway_leaves_a_readable_sketch(monkeypatch):
-    monkeypatch.setattr(rings, "MAX_RING_BYTES", 100_000)
+    monkeypatch.setattr(rings, "MAX_RING_BYTES", 30_000)
     sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=10**9, counter="dw"))
     sketch._block = 1000
     with pytest.raises(ConfigError):

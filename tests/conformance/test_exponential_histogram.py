@@ -16,7 +16,8 @@ EPSILONS = st.sampled_from([0.4, 0.34, 0.2, 0.1, 0.03])
 
 
 def histograms(epsilon_sw, window=10**6, **more):
-    return ExponentialHistograms(ecm.SketchConfig(epsilon=(1 + epsilon_sw) ** 2 - 1, delta=0.5, window=window, **more))
+    config = ecm.SketchConfig(epsilon=epsilon_sw, delta=0.5, window=window, counter="eh", **more)
+    return ExponentialHistograms(config)
 
 
 def fill(counters, ticks, weights=None, cell=0):

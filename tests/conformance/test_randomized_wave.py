@@ -209,9 +209,11 @@ class TestSketch:
             found = merged.estimate_many(np.arange(20), last=last)
             assert (np.abs(found.value - exact) <= 0.1 * exact.sum()).all()
 
-    def test_the_budget_is_the_papers_optimum_with_the_corrected_delta(self):
-        settings = config(epsilon=0.1, delta=0.1)
+    def test_the_budget_is_the_sharp_or_the_papers_with_the_corrected_delta(self):
+        settings = config(epsilon=0.1, delta=0.1, split="paper")
         assert (settings.epsilon_sw, settings.epsilon_cm) == pytest.approx((0.0659646, 0.0319292), abs=1e-6)
+        settings = config(epsilon=0.1, delta=0.1)
+        assert (settings.epsilon_sw, settings.epsilon_cm) == pytest.approx((0.1, 0.1 / 1.1))
         assert settings.depth == 3
         assert settings.delta_sw == pytest.approx(0.1 / 6)
         assert settings.confidence >= 0.9

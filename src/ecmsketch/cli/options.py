@@ -47,7 +47,7 @@ Resolution = Annotated[
     float | None,
     typer.Option(
         help="How sharply the start of a range is honoured, such as 0.05: an error beside epsilon, so that small "
-        "epsilons become cheap. Default: both share epsilon.",
+        "epsilons become cheap. Default: epsilon is all that is allowed.",
         show_default=False,
     ),
 ]

@@ -1,7 +1,8 @@
 """The error budget: one epsilon is split between the hash table (cm) and the window counters (sw).
 
-Memory grows as 1/(epsilon_sw * epsilon_cm) (rw: epsilon_sw^2), and all splits but the authors' minimise it
-(paper sections 4.1 and 5.1, with the corrections listed in docs/guarantees.md).
+Memory grows as 1/(epsilon_sw * epsilon_cm) (rw: epsilon_sw^2), and every split here makes it least under its own bound:
+the sharper one of docs/guarantees.md, or that of the paper (sections 4.1 and 5.1), which adds errors up that cannot
+meet.
 """
 
 from __future__ import annotations
@@ -18,14 +19,42 @@ class EpsilonSplit(NamedTuple):
     epsilon_cm: float
 
 
+def point_error(epsilon_sw: float, epsilon_cm: float) -> float:
+    """The error of an item's count, as a share of all arrivals in the range: Theorem 1, sharper.
+
+    A cell holds the item's own f arrivals and collisions, at most epsilon_cm (N - f), and reads both off by epsilon_sw
+    at most. So the error is at most epsilon_sw f + (1 + epsilon_sw) epsilon_cm (N - f), a mean of the two weighted by
+    f and N - f.
+    """
+    return max(epsilon_sw, (1 + epsilon_sw) * epsilon_cm)
+
+
+def inner_error(epsilon_sw: float, epsilon_cm: float) -> float:
+    """The error of an inner product, as a share of the product of both totals: Theorem 2, sharper in the same way."""
+    return max((1 + epsilon_sw) ** 2 - 1, (1 + epsilon_sw) ** 2 * epsilon_cm)
+
+
+def sharp_split(epsilon: float, optimize_for: str) -> EpsilonSplit:
+    """The largest parts with which `point_error` or `inner_error` is epsilon. It serves all counters of cells alike."""
+    epsilon_sw = epsilon if optimize_for == "point" else sqrt(1 + epsilon) - 1
+    return EpsilonSplit(epsilon_sw, epsilon / (1 + epsilon))
+
+
+def paper_split(epsilon: float, optimize_for: str, counter: str) -> EpsilonSplit:
+    """The paper's split, to reproduce its experiments. It adds errors up, and holds about half of epsilon."""
+    if counter == "rw":
+        return randomized_split(epsilon)
+    return point_split(epsilon) if optimize_for == "point" else inner_split(epsilon)
+
+
 def point_split(epsilon: float) -> EpsilonSplit:
-    """Theorem 1: epsilon_sw + epsilon_cm + epsilon_sw * epsilon_cm = epsilon, in equal parts."""
+    """Theorem 1 as published: epsilon_sw + epsilon_cm + epsilon_sw * epsilon_cm = epsilon, in equal parts."""
     part = sqrt(1 + epsilon) - 1
     return EpsilonSplit(part, part)
 
 
 def inner_split(epsilon: float) -> EpsilonSplit:
-    """Theorem 2. y = 1 + epsilon_sw is the real root of y^3 + (1+epsilon) y - 2 (1+epsilon) = 0 (Cardano)."""
+    """Theorem 2 as published. y = 1 + epsilon_sw is the real root of y^3 + (1+epsilon) y - 2 (1+epsilon) = 0."""
     a = 1 + epsilon
     root = sqrt(a * a + a**3 / 27)
     epsilon_sw = (a + root) ** (1 / 3) - (root - a) ** (1 / 3) - 1
@@ -34,21 +63,15 @@ def inner_split(epsilon: float) -> EpsilonSplit:
 
 
 def randomized_split(epsilon: float) -> EpsilonSplit:
-    """Theorem 3, for counters whose memory grows as 1/epsilon_sw^2 (paper section 4.2.2)."""
+    """Theorem 3 as published, for counters whose memory grows as 1/epsilon_sw^2 (section 4.2.2)."""
     root = sqrt(epsilon**2 + 10 * epsilon + 9)
     return EpsilonSplit((root + epsilon - 3) / 4, (3 * epsilon - root + 3) / (epsilon + root + 1))
 
 
-def authors_split(epsilon: float) -> EpsilonSplit:
-    """The split of the authors' later code, for comparison; it does not minimise memory."""
-    return EpsilonSplit(epsilon, epsilon / (1 + epsilon))
-
-
 def resolution_split(epsilon: float, resolution: float) -> EpsilonSplit:
-    """Two promises for cells: an error of at most `resolution` of an item's own count f, and `epsilon` of the rest.
+    """Two promises for cells: an error of at most `resolution` of an item's own count, and `epsilon` of the rest.
 
-    A row reads f and the collisions c <= epsilon_cm (N - f), together off by epsilon_sw of both. So the error lies
-    between -epsilon_sw f and epsilon_sw f + (1 + epsilon_sw) epsilon_cm (N - f).
+    They are the two parts of `point_error`, before the larger is taken of both.
     """
     return EpsilonSplit(resolution, epsilon / (1 + resolution))
 
@@ -134,8 +157,8 @@ def _median_miss(miss: float, instances: int) -> float:
 
 
 def wave_ring(epsilon_sw: float) -> int:
-    """Ticks that a deterministic wave keeps per level: (1/epsilon + 1)/2, rounded up to a power of two."""
-    return 1 << (ceil((1 / epsilon_sw + 1) / 2) - 1).bit_length()
+    """Ticks that a deterministic wave keeps per level: (1/epsilon + 1)/2, rounded up."""
+    return ceil((1 / epsilon_sw + 1) / 2)
 
 
 def wave_top(ring: int, arrivals: float) -> int:

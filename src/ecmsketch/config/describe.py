@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ecmsketch.config import budget, memory
 from ecmsketch.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ def describe_config(config: SketchConfig, arrivals: int) -> str:
             *map(str, _costs_of_slices(config, arrivals)),
             "cells, a window counter in each cell of one table (the paper's):",
             *map(str, _costs_of_cells(config, arrivals)),
+            *_advice(config),
         ]
     )
 
@@ -91,18 +91,26 @@ def _costs_of_cells(config: SketchConfig, arrivals: int) -> list[_Cost]:
         )
         for name in ("eh", "dw", "rw")
     ]
-    label = "split" if config.resolution is None else "no resolution,"
-    costs += [
-        _cost(f"'eh', {label} for {name}", config, arrivals, counter="eh", optimize_for=name, resolution=None)
-        for name in ("point", "inner")
-    ]
-    split = budget.authors_split(config.epsilon)
-    width = budget.table_width(split.epsilon_cm)
-    ticks = memory.histogram_ticks(split.epsilon_sw, arrivals / width)
-    costs.append(
-        _Cost("'eh', authors' split (2 epsilon)", width, width * config.depth * (ticks * config.tick_bytes + 32))
-    )
+    histograms = {"counter": "eh", "resolution": None}
+    if config.resolution is None and config.epsilon < 0.05:
+        costs.append(_cost("'eh', resolution 0.05", config, arrivals, counter="eh", resolution=0.05))
+    for query in ("point", "inner"):
+        settings = {**histograms, "optimize_for": query}
+        costs.append(_cost(f"'eh', sharp split for {query}", config, arrivals, split="sharp", **settings))
+        costs.append(_cost(f"'eh', the paper's for {query}", config, arrivals, split="paper", **settings))
     return costs
+
+
+def _advice(config: SketchConfig) -> list[str]:
+    """A promise in two parts that would take less memory, if there is one."""
+    resolution = 0.1 if config.counter == "slices" else 0.05
+    if config.resolution is not None or config.epsilon >= resolution or config.optimize_for == "inner":
+        return []
+    try:
+        other = config.replace(resolution=resolution)
+    except ConfigError:
+        return []
+    return [f"advice: take resolution={resolution} if this promise is enough for you: {promise_of(other)}"]
 
 
 def _cost(name: str, config: SketchConfig, arrivals: int, **changes: Any) -> _Cost:

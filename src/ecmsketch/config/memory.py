@@ -24,7 +24,7 @@ def histogram_ticks(epsilon_sw: float, arrivals: float) -> int:
 
 
 def deterministic_ticks(epsilon_sw: float, arrivals: float) -> int:
-    """Ticks that a deterministic wave keeps: a ring for every doubling, rounded up to a power of two."""
+    """Ticks that a deterministic wave keeps: a ring for every doubling."""
     ring = budget.wave_ring(epsilon_sw)
     return (budget.wave_top(ring, arrivals) + 2) * ring
 

@@ -35,6 +35,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "estimator": ("interpolate", "half"),
     "late": ("raise", "side", "drop"),
     "unit": (None, *UNITS),
+    "split": ("sharp", "paper"),
 }
 MIN_SAMPLES = 16
 """Least samples of a randomized wave: with fewer, errors are far from normal."""
@@ -55,7 +56,7 @@ class SketchConfig:
                    "slices", a table for each slice of time instead of a counter in each cell: much smaller
     resolution     how sharply the start of a range is honoured. Cells: an item's count is off by at most `resolution`
                    of itself and `epsilon` of the rest. Slices: the start of a range is off by at most `resolution` of
-                   what came since, and collisions add at most `epsilon`. Default: both share `epsilon`
+                   what came since, and collisions add at most `epsilon`. Default: no more than `epsilon` in all
     model          "time": a tick is a moment; "count": a tick is the number of an arrival
     optimize_for   "point" or "inner": which query the error budget is cut for
     merge_depth    levels of merging after which epsilon must still hold; merge_formula "corrected" or "paper"
@@ -68,6 +69,7 @@ class SketchConfig:
     late           arrivals behind the clock: "raise", "side" (counted in their place) or "drop" (counted as dropped)
     lateness       how far behind "side" accepts them, default the whole window
     estimator      "interpolate" inside the oldest bucket, or "half" of it as in the paper
+    split          (cells) of epsilon: "sharp", or "paper" to reproduce its experiments, its way of merging included
     """
 
     epsilon: float
@@ -88,6 +90,7 @@ class SketchConfig:
     lateness: int | None = None
     estimator: str = "interpolate"
     resolution: float | None = None
+    split: str = "sharp"
 
     def __post_init__(self) -> None:
         for name in CHOICES:
@@ -157,10 +160,9 @@ class SketchConfig:
             return budget.slices_split(self.epsilon, self.resolution, self.optimize_for)
         if self.resolution is not None:
             return budget.resolution_split(self.epsilon, self.resolution)
-        if self.counter == "rw":
-            return budget.randomized_split(self.epsilon)
-        split = budget.point_split if self.optimize_for == "point" else budget.inner_split
-        return split(self.epsilon)
+        if self.split == "paper":
+            return budget.paper_split(self.epsilon, self.optimize_for, self.counter)
+        return budget.sharp_split(self.epsilon, self.optimize_for)
 
     @cached_property
     def epsilon_sw(self) -> float:

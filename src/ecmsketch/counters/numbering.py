@@ -9,7 +9,7 @@ cycle, and the low bits of n decide which of those arrivals end a bucket:
   n is still at least (h + 2) 2^j. A bucket of level j has h (2^j - 2) newer arrivals at least. With n >= cycle, and the
   largest such j, that is more than cycle / 6: more than is ever stored.
 - Deterministic waves: a number's distance to n, and its bits below the rings' length of 2 ring 2^top, decide whether it
-  is kept and where. The rings are shorter than 4 (MAX_HELD + MAX_ARRIVALS).
+  is kept. The rings are shorter than 4 (MAX_HELD + MAX_ARRIVALS). Where it is kept changes: ticks move once a cycle.
 Randomized waves draw by the number modulo a cycle.
 """
 
@@ -24,6 +24,11 @@ MAX_HELD = 4 * MAX_ARRIVALS
 """Most arrivals that the buckets of one counter stand for. All but the newest arrival of the oldest bucket may
 have expired, and that bucket may be twice as large as all others together.
 """
+
+
+def reach_two_cycles(arrivals: Ints) -> bool:
+    """Whether `renumber` would change a number."""
+    return bool((arrivals >= 2 * CYCLE).any())
 
 
 def renumber(arrivals: Ints) -> None:

@@ -1,7 +1,9 @@
 """Row hashes: they give an item of 64 bits one cell in each row of a table.
 
 They are multiply-shift on the two 32-bit halves, which is pairwise independent: without that, Count-Min's guarantee is
-void. Test vectors: tests/vectors/hashing.json.
+void. Alone it treats neighbouring integers too much alike: they spread far more evenly than chance over most rows, and
+pile up in a few. So the bits of an item are mixed first. Mixing is a bijection, so it takes nothing from independence
+(docs/decisions/020-sharper-cells.md). Test vectors: tests/vectors/hashing.json.
 """
 
 from __future__ import annotations
@@ -13,11 +15,15 @@ from numba import uint64
 from numpy.typing import NDArray
 
 from ecmsketch.kernels import kernel
-from ecmsketch.kernels.splitmix import splitmix64
+from ecmsketch.kernels.splitmix import mix_word, splitmix64
+
+CHUNK = 4096
+"""Items hashed at a time in all rows: their mixed words stay in the processor's cache."""
 
 
 class RowHashes(NamedTuple):
-    """Row r takes an item's bits above `drop`, as x, and hashes them to `width` cells from `first` on.
+    """Row r takes an item's bits above `drop`, mixes them if `mixed`, and hashes them, as x, to `width` cells from
+    `first` on.
 
     h(x) = ((low * lo(x) + high * hi(x) + shift) mod 2^64) >> 32, scaled to the width.
     """
@@ -28,6 +34,8 @@ class RowHashes(NamedTuple):
     drop: NDArray[np.uint64]
     width: NDArray[np.uint64]
     first: NDArray[np.uint64]
+    mixed: NDArray[np.uint64]
+    """1 if items are mixed, else 0."""
 
 
 def row_hashes(seed: int, depth: int, width: int) -> RowHashes:
@@ -35,13 +43,15 @@ def row_hashes(seed: int, depth: int, width: int) -> RowHashes:
     numbers = splitmix64(seed, 3 * depth).reshape(depth, 3)
     low, high, shift = (np.ascontiguousarray(column) for column in numbers.T)
     widths = np.full(depth, width, np.uint64)
-    return RowHashes(low, high, shift, np.zeros(depth, np.uint64), widths, np.arange(depth, dtype=np.uint64) * widths)
+    first = np.arange(depth, dtype=np.uint64) * widths
+    return RowHashes(low, high, shift, np.zeros(depth, np.uint64), widths, first, np.ones(depth, np.uint64))
 
 
 def direct_row(bits: int) -> RowHashes:
     """One row in which every number below 2^bits has a cell of its own: a hash that is the identity."""
-    one = np.ones(1, np.uint64)
-    return RowHashes(one << np.uint64(64 - bits), 0 * one, 0 * one, 0 * one, one << np.uint64(bits), 0 * one)
+    one, zero = np.ones(1, np.uint64), np.zeros(1, np.uint64)
+    width = one << np.uint64(bits)
+    return RowHashes(one << np.uint64(64 - bits), zero, zero, zero, width, zero, zero)
 
 
 def stack_rows(parts: list[tuple[RowHashes, int]]) -> RowHashes:
@@ -61,12 +71,31 @@ def cells_of(items: NDArray[np.uint64], rows: RowHashes) -> NDArray[np.uint32]:
 
 
 @kernel
+def mix_items(items: Any, rows: RowHashes, row: Any, words: Any) -> None:
+    """Write the words that a row hashes for some items; they are there already if the row before hashes the same."""
+    drop, mixed = rows.drop[row], rows.mixed[row]
+    if row > 0 and drop == rows.drop[row - 1] and mixed == rows.mixed[row - 1]:
+        return
+    if mixed:
+        for i in range(items.shape[0]):
+            words[i] = mix_word(items[i] >> drop)
+    else:
+        for i in range(items.shape[0]):
+            words[i] = items[i] >> drop
+
+
+@kernel
 def fill_cells(items: Any, rows: RowHashes, cells: Any) -> None:
     """Write what `cells_of` returns into an array that can be used again."""
-    for row in range(rows.low.shape[0]):
-        low, high, shift = rows.low[row], rows.high[row], rows.shift[row]
-        drop, width, first = rows.drop[row], rows.width[row], rows.first[row]
-        for i in range(items.shape[0]):
-            x = items[i] >> drop
-            mixed = (low * (x & uint64(0xFFFFFFFF)) + high * (x >> uint64(32)) + shift) >> uint64(32)
-            cells[row, i] = first + ((mixed * width) >> uint64(32))
+    words = np.empty(min(items.shape[0], CHUNK), np.uint64)
+    for chunk in range(0, items.shape[0], CHUNK):
+        part = items[chunk : chunk + CHUNK]
+        for row in range(rows.low.shape[0]):
+            mix_items(part, rows, row, words)
+            low, high, shift = rows.low[row], rows.high[row], rows.shift[row]
+            width, first = rows.width[row], rows.first[row]
+            found = cells[row, chunk : chunk + CHUNK]
+            for i in range(part.shape[0]):
+                x = words[i]
+                hashed = (low * (x & uint64(0xFFFFFFFF)) + high * (x >> uint64(32)) + shift) >> uint64(32)
+                found[i] = first + ((hashed * width) >> uint64(32))

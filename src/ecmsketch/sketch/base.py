@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.config.budget import carried_epsilon, slices_carried_epsilon
+from ecmsketch.config.budget import carried_epsilon, point_error, slices_carried_epsilon
 from ecmsketch.config.sketch_config import CHANGEABLE
 from ecmsketch.errors import ConfigError, InputError, QueryError
 from ecmsketch.estimate import Estimate, Estimates, Series
@@ -110,11 +110,13 @@ class BaseSketch(CellReading, ABC):
 
     @property
     def epsilon(self) -> float:
-        """What one item's count holds now, merging included: the config's epsilon after `merge_depth` levels."""
+        """What one item's count holds now, merging included: the config's epsilon after `merge_depth` levels.
+
+        With a resolution it is the larger of resolution and epsilon for cells, and their sum for slices.
+        """
         if self.config.counter == "slices":
             return slices_carried_epsilon(self.config.epsilon_t, self.merge_levels) + self.config.epsilon_cm
-        epsilon_sw = carried_epsilon(self.config.epsilon_sw, self.merge_levels)
-        return epsilon_sw + self.config.epsilon_cm + epsilon_sw * self.config.epsilon_cm
+        return point_error(carried_epsilon(self.config.epsilon_sw, self.merge_levels), self.config.epsilon_cm)
 
     def advance(self, tick: Tick) -> None:
         """Move the clock without an arrival, so that what is older than the window expires."""

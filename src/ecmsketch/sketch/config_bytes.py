@@ -15,8 +15,14 @@ from ecmsketch.sketch.field_reader import FieldReader
 
 CONFIG = struct.Struct("<ddHB")
 """What every config begins with: epsilon, delta, the choices and which of the other fields there are."""
-CHOICE_BITS = {"counter": 3, "model": 1, "optimize_for": 1, "merge_formula": 1, "estimator": 1, "late": 2, "unit": 3}
+CHOICE_BITS = {
+    "counter": 3, "model": 1, "optimize_for": 1, "merge_formula": 1, "estimator": 1, "late": 2, "unit": 3, "split": 1,
+}  # fmt: skip
 """Bits of each choice, the first one lowest."""
+HASHING = 1
+"""The number of the rule by which items get their cells (docs/format.md). It is written above the choices. Rule 0 did
+not mix items, and was never released.
+"""
 SEED, MERGE_DEPTH, LATENESS, RESOLUTION, MAX_ARRIVALS, WAVE_CONSTANT, WAVE_INSTANCES = (1 << bit for bit in range(7))
 _FLOAT = struct.Struct("<d")
 _REMEMBERED = 256
@@ -30,6 +36,7 @@ def encode_config(config: SketchConfig) -> bytes:
     for name, bits in CHOICE_BITS.items():
         choices |= CHOICES[name].index(getattr(config, name)) << shift
         shift += bits
+    choices |= HASHING << shift
     fields: tuple[tuple[int, bool, bytes], ...] = (
         (SEED, config.seed != 0, put_scalar(config.seed)),
         (MERGE_DEPTH, config.merge_depth != 0, put_scalar(config.merge_depth)),
@@ -86,6 +93,9 @@ def _named(choices: int) -> dict[str, Any]:
             raise FormatError(f"config: {name} number {index} is unknown, expected 0 to {len(CHOICES[name]) - 1}")
         named[name] = CHOICES[name][index]
         choices >>= bits
-    if choices:
-        raise FormatError("config: it has choices that are unknown")
+    if choices != HASHING:
+        raise FormatError(
+            f"config: items got their cells by hashing rule {choices}, and only rule {HASHING} is known here; "
+            "build the sketch again from its events"
+        )
     return named

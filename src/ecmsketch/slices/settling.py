@@ -9,6 +9,7 @@ from numba import int32, int64, uint32, uint64
 from numpy.typing import NDArray
 
 from ecmsketch.counters.contract import Ints
+from ecmsketch.inputs.row_hashes import mix_items
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_adding import add_to
 from ecmsketch.slices.table_planes import stored
@@ -70,14 +71,16 @@ def _count_events(items: Any, weights: Any, begin: Any, end: Any, rows: Any, tab
     """
     kind = table.dtype.type
     cells = np.empty(min(end - begin, int64(_CHUNK)), np.uint32)
+    words = np.empty(min(end - begin, int64(_CHUNK)), np.uint64)
     for chunk in range(begin, end, _CHUNK):
         part = items[chunk : min(chunk + int64(_CHUNK), end)]
         count = part.shape[0]
         for row in range(rows.low.shape[0]):
             low, high, shift = rows.low[row], rows.high[row], rows.shift[row]
-            drop, width, first = rows.drop[row], rows.width[row], rows.first[row]
+            width, first = rows.width[row], rows.first[row]
+            mix_items(part, rows, row, words)
             for i in range(count):
-                x = part[i] >> drop
+                x = words[i]
                 mixed = (low * (x & uint64(0xFFFFFFFF)) + high * (x >> uint64(32)) + shift) >> uint64(32)
                 cells[i] = uint32(first + ((mixed * width) >> uint64(32)))
             if weights.shape[0]:

@@ -100,6 +100,10 @@ class BucketCounters(ABC):
             self.base = first_base(oldest, now, self.config.window)
         self.rebase(next_base(self.base, now, self.config))
         self.insert(cells, ticks, weights, now)
+        self.renumber()
+
+    def renumber(self) -> None:
+        """Take a cycle from the numbers of arrivals that need it (numbering.py)."""
         renumber(self.arrivals)
 
     def read(self, cells: NDArray[np.uint32], since: int, now: int, origin: int) -> Reading:
@@ -123,10 +127,10 @@ class BucketCounters(ABC):
 
     @classmethod
     def merge(cls, parts: list[Self], origins: list[int], now: int) -> Self:
-        """See `Counters.merge`. Replays every bucket, half at its start and half at its end."""
+        """See `Counters.merge`. Replays every bucket, about half at its start and half at its end."""
         result = cls.new(parts[0].config)
         sources = [part.buckets(now, origin) for part, origin in zip(parts, origins, strict=True)]
-        cells, ticks, weights = replay_points(sources)
+        cells, ticks, weights = replay_points(sources, halves=parts[0].config.split == "paper")
         if len(ticks):
             result.add(cells, ticks, weights, int(ticks.min()), int(ticks.max()))
         return result

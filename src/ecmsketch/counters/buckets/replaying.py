@@ -1,6 +1,10 @@
 """Buckets of many streams replayed as one stream (paper section 5.1).
 
-A bucket's arrivals lie somewhere between its start and its end; half of them are put at each.
+A bucket's arrivals lie somewhere between its start and its end, the newest of them at its end. About half of them are
+put at each. If a range begins inside the bucket, 1 to C of its C arrivals are in the range. With a of them at the start
+the range gets C - a, which is off by at most C/2 if a is C/2 or C/2 - 1 (for an odd C, (C - 1)/2). The paper takes the
+first, and every level of merging then moves counts into the past. Here every third bucket takes the second, which was
+measured to leave almost no bias (docs/decisions/020-sharper-cells.md).
 """
 
 from __future__ import annotations
@@ -49,8 +53,11 @@ def in_window(offset: Any, end: Any, size: Any, limit: Any, origin: Any) -> Any:
     return kept_offset, start[:kept], kept_end[:kept], kept_size[:kept]
 
 
-def replay_points(sources: list[Buckets]) -> tuple[NDArray[np.uint32], Ints, Ints]:
-    """All buckets as points in time, each cell's in order: (cells, ticks, weights), as `Counters.add` takes them."""
+def replay_points(sources: list[Buckets], halves: bool) -> tuple[NDArray[np.uint32], Ints, Ints]:
+    """All buckets as points in time, each cell's in order: (cells, ticks, weights), as `Counters.add` takes them.
+
+    With `halves`, every bucket has half of its arrivals at its start, as in the paper.
+    """
     bases = np.cumsum([0, *(len(source.end) for source in sources)])
     offsets = np.stack([source.offset + base for source, base in zip(sources, bases[:-1], strict=True)])
     start, end, size = (
@@ -59,12 +66,13 @@ def replay_points(sources: list[Buckets]) -> tuple[NDArray[np.uint32], Ints, Int
     running = np.concatenate([[0.0], np.cumsum(size, dtype=np.float64)])
     if (running[offsets[:, 1:]] - running[offsets[:, :-1]]).sum(axis=0).max() > MAX_HELD:
         raise MergeError("the sketches have more than 2**53 arrivals in one window, and no more can be counted")
-    cells, ticks, weights = _points(offsets, start, end, size)
+    cells, ticks, weights = _points(offsets, start, end, size, halves)
     return cells, ticks, weights
 
 
 @kernel
-def _points(offsets: Any, start: Any, end: Any, size: Any) -> Any:
+def _points(offsets: Any, start: Any, end: Any, size: Any, halves: Any) -> Any:
+    """See `replay_points`. Every third bucket, counted from the newest, has one arrival less at its start."""
     sources, cells = offsets.shape[0], offsets.shape[1] - 1
     cell_of = np.empty((1, 2 * end.shape[0]), np.uint32)
     ticks = np.empty(2 * end.shape[0], np.int64)
@@ -73,9 +81,10 @@ def _points(offsets: Any, start: Any, end: Any, size: Any) -> Any:
     for cell in range(cells):
         begin = filled
         for source in range(sources):
-            mine = filled
-            for i in range(offsets[source, cell], offsets[source, cell + 1]):
-                at_start = size[i] >> int64(1)
+            mine, past = filled, offsets[source, cell + 1]
+            for i in range(offsets[source, cell], past):
+                less = not halves and (past - i) % int64(3) == int64(0)
+                at_start = (size[i] - int64(less)) >> int64(1)
                 filled = _put_point(ticks, weights, mine, filled, start[i], at_start)
                 filled = _put_point(ticks, weights, mine, filled, end[i], size[i] - at_start)
         sort_by_tick(ticks[begin:filled], weights[begin:filled])

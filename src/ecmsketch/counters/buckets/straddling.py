@@ -65,13 +65,14 @@ def estimate(begin: Straddling, after: Straddling, since: Any, exact: Any, epsil
 def share_after(begin: Straddling, after: Straddling, i: Any, since: Any) -> Any:
     """How much of the straddling bucket lies after `since`, if its arrivals are spread evenly.
 
-    If its start is unknown, they are taken to be as dense as the arrivals just after it.
+    A tick is a stretch of time, and so its arrivals lie half a tick before its end on average: the bucket reaches from
+    start - 1/2 to end - 1/2. If its start is unknown, its arrivals are taken to be as dense as those just after it.
     """
     end = begin.end[i]
     if begin.start[i] != int64(UNKNOWN):
-        return np.float64(end - since) / np.float64(end - begin.start[i])
+        return (np.float64(end - since) - 0.5) / np.float64(end - begin.start[i])
     if after.size[i] == int64(0):
         return 0.5
     between = np.float64(begin.newer[i] - after.newer[i])
     span = np.float64(after.end[i] - end) * np.float64(begin.size[i]) / between
-    return min(np.float64(end - since) / span, 1.0)
+    return min((np.float64(end - since) - 0.5) / span, 1.0)

@@ -6,7 +6,7 @@ is one write, at a place that its number alone decides, and no numbers are store
 
 Kept arrivals are ends of buckets, as everywhere. With ring >= (1/epsilon + 1) / 2 a bucket of size C, with S newer
 arrivals, has C / 2 <= epsilon (S + 1): the middle of a bucket of size 2^j is not kept, so `ring` newer odd
-multiples of 2^(j-1) are, and S >= (ring - 1/2) 2^j. Rings are powers of two, so that places need no division.
+multiples of 2^(j-1) are, and S >= (ring - 1/2) 2^j.
 
 A weight v counts as v arrivals on one tick. It costs at most min(v, places of a cell) writes: still bounded,
 whatever came before, but not O(1). Storing totals and weights with each entry would make it O(1), at three to
@@ -31,6 +31,7 @@ from ecmsketch.counters.buckets.frozen import History
 from ecmsketch.counters.buckets.straddling import Straddling
 from ecmsketch.counters.contract import Ints
 from ecmsketch.counters.counting import arrivals_by_cell
+from ecmsketch.counters.numbering import reach_two_cycles, renumber
 from ecmsketch.counters.offsets import moved, offset_type
 from ecmsketch.counters.waves.ring_reading import history, straddling
 from ecmsketch.counters.waves.ring_writing import all_expired, losses, push, push_weighted
@@ -68,6 +69,13 @@ class DeterministicWaves(BucketCounters):
         else:
             spread = int(self.config.model == "count")
             push_weighted(self.rings, cells, ticks, weights, spread, self.base)
+
+    def renumber(self) -> None:
+        """See `BucketCounters.renumber`. A place depends on the whole number, so ticks move to the new places."""
+        if reach_two_cycles(self.rings.arrivals):
+            offset, end, _ = history(self.rings)
+            renumber(self.rings.arrivals)
+            restore(self.rings, offset, end)
 
     def straddling(self, cells: NDArray[np.uint32], since: Ints, limit: int) -> Straddling:
         """See `BucketCounters.straddling`. O(levels) per cell."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64
+from numba import int64, uint64
 from numpy.typing import NDArray
 
 from ecmsketch.counters.contract import Ints
@@ -52,8 +52,8 @@ def place_of(number: Any, ring: Any, top: Any) -> Any:
     """The place where an arrival's tick is kept."""
     level = min(trailing_zeros(number), top)
     if level == top:
-        return top * ring + ((number >> top) & (int64(2) * ring - int64(1)))
-    return level * ring + ((number >> (level + int64(1))) & (ring - int64(1)))
+        return top * ring + int64(uint64(number >> top) % uint64(int64(2) * ring))
+    return level * ring + int64(uint64(number >> (level + int64(1))) % uint64(ring))
 
 
 @kernel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.experiments.data.exact_counts import Truth, count_exactly
 from ecmsketch.experiments.data.site_files import site_files, sketch_site
-from ecmsketch.experiments.paper.accuracy import observe_points, overall
+from ecmsketch.experiments.paper.accuracy import observe_points, overall, promised
 from ecmsketch.experiments.paper.variants import Variant
 from ecmsketch.experiments.spec import Context, Experiment, Row
 from ecmsketch.sketch import EcmSketch
@@ -41,9 +41,9 @@ def _compare(files: list[Path], config: SketchConfig, truths: list[Truth], now: 
     tree, n_way = merge(sites, method="binary"), merge(sites)
     kept = sum(len(site.serialize()) for site in sites)
     ways: dict[str, tuple[SummedAnswers, int, float]] = {
-        "binary tree": (_answers([tree]), len(tree.serialize()), tree.epsilon),
-        "n-way": (_answers([n_way]), len(n_way.serialize()), n_way.epsilon),
-        "lazy union": (_answers(sites), kept, sites[0].epsilon),
+        "binary tree": (_answers([tree]), len(tree.serialize()), promised(tree, "point")),
+        "n-way": (_answers([n_way]), len(n_way.serialize()), promised(n_way, "point")),
+        "lazy union": (_answers(sites), kept, promised(sites[0], "point")),
     }
     return [
         {"epsilon": config.epsilon, "how": how, "sites": len(sites), **_errors(answer, truths), "promised": promise,

@@ -22,7 +22,9 @@ def run(spec: Experiment, context: Context) -> list[Row]:
     span = int(events.ticks[-1] - events.ticks[0])
     steps = min(parameters["steps"], parameters["checks"] // len(events.site_names))
     every, last = max(span // max(steps, 1), 1), max(span // parameters["windows"], 1)
-    config = SketchConfig(epsilon=parameters["epsilon"], delta=0.1, window=last, seed=context.seed, counter="eh")
+    config = SketchConfig(
+        epsilon=parameters["epsilon"], delta=0.1, window=last, seed=context.seed, counter="eh", split="paper"
+    )
     names, counts = np.unique(events.items, return_counts=True)
     functions: list[Function] = [Total(), Frequency(int(names[counts.argmax()]))]
     if len(events.site_names) <= parameters["few_sites"]:

@@ -25,7 +25,7 @@ class Variant(NamedTuple):
         return ("sample",) if self.counter == "rw" else ("half", "interpolate")
 
     def config(self, epsilon: float, delta: float, seed: int) -> SketchConfig:
-        """A config with the paper's window and no budget for merging."""
+        """A config with the paper's window and split of epsilon, and no budget for merging."""
         return SketchConfig(
             epsilon=epsilon,
             delta=delta,
@@ -34,6 +34,7 @@ class Variant(NamedTuple):
             optimize_for="point" if self.query == "point" else "inner",
             max_arrivals=PAPER_ARRIVALS if self.reserved else None,
             seed=seed,
+            split="paper",
         )
 
 
