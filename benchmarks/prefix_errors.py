@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 import ecmsketch as ecm
 from benchmarks.table import Row, show
+from ecmsketch.config.prefix_config import Level
 
-EVENTS, RANGES, BITS = 200_000, 300, 32
+EVENTS, RANGES, BITS = 200_000, 90, 32
 Numbers = NDArray[np.uint64]
+Floats = NDArray[np.float64]
 
 
 def numbers(kind: str, events: int, rng: np.random.Generator) -> Numbers:
@@ -55,7 +57,7 @@ def inside_and_outside(sketch: ecm.PrefixSketch, low: int, high: int, last: int)
     return added(low, high + 1), sketch.total(last=last).value - rest
 
 
-def cover(sketch: ecm.PrefixSketch, begin: int, end: int) -> list[tuple[ecm.config.prefix_config.Level, Numbers]]:
+def cover(sketch: ecm.PrefixSketch, begin: int, end: int) -> list[tuple[Level, Numbers]]:
     """The prefixes of each level that lie in begin .. end - 1, but not within one of a level above."""
     found = []
     inner: tuple[int, int] | None = None
@@ -71,38 +73,51 @@ def cover(sketch: ecm.PrefixSketch, begin: int, end: int) -> list[tuple[ecm.conf
     return found
 
 
-def errors(
-    counter: str, kind: str, epsilon: float, radix: int, ranges: int, seed: int = 0
-) -> dict[str, NDArray[np.float64]]:
-    """Errors of range sums as shares of epsilon N, by each way to answer, and rank errors of quantiles."""
+def errors(counter: str, kind: str, epsilon: float, radix: int, ranges: int, seed: int = 0) -> dict[str, Floats]:
+    """Errors of range sums and rank errors of quantiles by each way to answer, as shares of epsilon N.
+
+    A third of the ranges is asked about a quarter of the window, one about 0.7 of it, and one about all of it.
+    """
     rng = np.random.default_rng(seed)
     items, ticks = numbers(kind, EVENTS, rng), np.arange(EVENTS) // 20
     config = ecm.SketchConfig(epsilon=epsilon, delta=0.05, window=int(ticks[-1]) + 1, counter=counter, seed=seed)
     sketch = ecm.PrefixSketch(config, bits=BITS, radix=radix)
     sketch.update_many(items, ticks)
-    last = 7000
-    held = np.sort(items[ticks > ticks[-1] - last])
-    rows = []
-    for low, high in ranges_of(held, ranges, rng):
-        exact = np.searchsorted(held, high, "right") - np.searchsorted(held, low)
-        inside, outside = inside_and_outside(sketch, low, high, last)
-        now = sketch.range_sum(low, high, last=last)
-        assert now.covers(exact), (counter, kind, epsilon, radix, low, high, exact, now)
-        rows.append((inside - exact, (inside + outside) / 2 - exact, now.value - exact, now.upper - now.lower))
-    found = np.abs(np.array(rows)).T / (epsilon * len(held))
+    found = []
+    for last in (config.window // 4, config.window * 7 // 10, config.window):
+        held = np.sort(items[ticks > ticks[-1] - last])
+        asked = ranges_of(held, ranges // 3, rng)
+        sums = np.array([_range_errors(sketch, held, low, high, last) for low, high in asked]).T / len(held)
+        found.append((*sums, _rank_errors(sketch, held, last)))
+    names = ("inside", "average", "agreeing", "width", "quantiles")
+    return {name: np.concatenate(parts) / epsilon for name, parts in zip(names, zip(*found, strict=True), strict=True)}
+
+
+def _range_errors(sketch: ecm.PrefixSketch, held: Numbers, low: int, high: int, last: int) -> list[float]:
+    exact = int(np.searchsorted(held, high, "right") - np.searchsorted(held, low))
+    inside, outside = inside_and_outside(sketch, low, high, last)
+    now = sketch.range_sum(low, high, last=last)
+    assert now.covers(exact), (sketch, low, high, exact, now)
+    wrong = [abs(value - exact) for value in (inside, (inside + outside) / 2, now.value)]
+    return [*wrong, now.upper - now.lower]
+
+
+def _rank_errors(sketch: ecm.PrefixSketch, held: Numbers, last: int) -> Floats:
     shares = np.linspace(0.005, 0.995, 100)
     middles = np.array([answer.value for answer in sketch.quantiles(shares.tolist(), last=last)], np.uint64)
-    before, until = (np.searchsorted(held, middles, side) / len(held) for side in ("left", "right"))
-    rank = np.maximum(np.maximum(before - shares, shares - until), 0) / epsilon
-    return dict(zip(("inside", "average", "agreeing", "width", "quantiles"), (*found, rank), strict=True))
+    before = np.searchsorted(held, middles, "left") / len(held)
+    until = np.searchsorted(held, middles, "right") / len(held)
+    wrong: Floats = np.maximum(np.maximum(before - shares, shares - until), 0)
+    return wrong
 
 
-def run() -> None:
-    """Compare the ways to answer, in one run."""
+def compare_answers(epsilon: float = 0.02) -> None:
+    """Show errors of three ways to answer from the same sketches: adding up what is inside a range, averaging that with
+    the total less what is outside, as earlier versions did, and levels that agree."""
     for counter, radix in product(("slices", "eh"), (2, 16, 64, 256)):
         rows = []
-        for kind, epsilon in product(KINDS, (0.05, 0.01)):
+        for kind in KINDS:
             found = errors(counter, kind, epsilon, radix, RANGES)
             shown = [f"{name} {part.mean():.3f}, {np.quantile(part, 0.99):.2f}" for name, part in found.items()]
-            rows.append(Row(f"{kind}, epsilon {epsilon}", "; ".join(shown)))
-        show(f"Error / (epsilon N): mean and 99th percentile ({counter}, radix {radix})", rows)
+            rows.append(Row(kind, "; ".join(shown)))
+        show(f"Error / (epsilon N), mean and 99th percentile: {counter}, radix {radix}, epsilon {epsilon}", rows)
