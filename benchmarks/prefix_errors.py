@@ -112,8 +112,10 @@ def _rank_errors(sketch: ecm.PrefixSketch, held: Numbers, last: int) -> Floats:
 
 
 def compare_answers(epsilon: float = 0.02) -> None:
-    """Show errors of three ways to answer from the same sketches: adding up what is inside a range, averaging that with
-    the total less what is outside, as earlier versions did, and levels that agree."""
+    """Show the errors of three ways to answer from the same sketches.
+
+    They add up what is inside a range, average that with the total less what is outside, or let levels agree.
+    """
     for counter, radix in product(("slices", "eh"), (2, 16, 64, 256)):
         rows = []
         for kind in KINDS:

@@ -46,16 +46,13 @@ def follow_values(descents: Any, digit: Any, value: Any, lower: Any, upper: Any)
     found = np.empty(value.shape[1])
     for i in range(value.shape[0]):
         project(value[i], lower[i], upper[i], descents.own[i], found)
-        at, filled, passed, before = -1, -1, descents.passed[i], descents.passed[i]
+        at, passed, before = int64(0), descents.passed[i], descents.passed[i]
         for j in range(found.shape[0]):
             if found[j] > 0.0:
-                filled, before = j, passed
+                at, before = int64(j), passed  # the last of them if rounding leaves the target out of reach
                 passed += found[j]
                 if passed >= descents.target[i]:
-                    at = j
                     break
-        if at < 0:  # rounding left the target out of reach
-            at = max(filled, 0)
         descents.passed[i], descents.own[i] = before, found[at]
         descents.prefix[i] = (descents.prefix[i] << uint64(digit)) | uint64(at)
 
@@ -70,17 +67,17 @@ def follow_bounds(descents: Any, digit: Any, lower: Any, upper: Any) -> None:
     fan = lower.shape[1]
     for i in range(lower.shape[0]):
         least = lower[i].sum()
-        most, after, before, at = 0.0, least, descents.passed[i], int64(0)
-        end = before
+        most, after, end, before, at = 0.0, least, descents.passed[i], descents.passed[i], int64(0)
         tolerance = descents.reached[i] * 2.0**-48 if descents.reached[i] < np.inf else 0.0
         for step in range(fan):
-            at = fan - int64(1) - step if descents.from_right[i] else int64(step)
-            most += upper[i, at]
-            after = max(after - lower[i, at], 0.0) if step < fan - int64(1) else 0.0
+            child = fan - int64(1) - step if descents.from_right[i] else int64(step)
+            if step == 0 or upper[i, child] > 0.0:  # the last of them if the target is out of reach
+                at, before = child, end
+            most += upper[i, child]
+            after = max(after - lower[i, child], 0.0) if step < fan - int64(1) else 0.0
             end = min(descents.passed[i] + min(most, descents.own[i] - after), descents.reached[i] - after)
             if end >= descents.target[i] - tolerance:
                 break
-            before = end
         descents.own[i] = min(upper[i, at], descents.own[i] - (least - lower[i, at]))
         descents.passed[i], descents.reached[i] = before, end
         descents.prefix[i] = (descents.prefix[i] << uint64(digit)) | uint64(at)

@@ -29,6 +29,8 @@ class PrefixQuantiles(PrefixRanges):
 
     def _quantiles(self, qs: list[float], everything: Estimate, asked: Asked) -> list[Estimate]:
         """Several quantiles, bounded by every range that is read."""
+        if not qs:
+            return []
         newest = asked.newest
         if newest is None:
             arrivals, value, confidence = _whole(everything.lower), everything.value, everything.confidence

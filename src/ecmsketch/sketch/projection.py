@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import float64, int64
 
 from ecmsketch.kernels import kernel
@@ -56,12 +55,3 @@ def _common_amount(value: Any, lower: Any, parent: Any) -> Any:
             return amount
         fixed = now_fixed
         amount = max(given / float64(free), amount)
-
-
-@kernel
-def project_each(value: Any, lower: Any, upper: Any, parents: Any) -> Any:
-    """Project each row of children on its parent."""
-    found = np.empty_like(value)
-    for i in range(value.shape[0]):
-        project(value[i], lower[i], upper[i], parents[i], found[i])
-    return found
