@@ -107,12 +107,11 @@ class PrefixLevels(BaseSketch):
         """What the cells of some prefixes of some levels hold, each as rows x prefixes."""
         cells = [self._cells_of(level, prefixes) for level, prefixes in parts]
         found = self._read(np.concatenate([part.ravel() for part in cells]), since, until)
-        ends = np.cumsum([part.size for part in cells])[:-1]
-        columns = [np.split(column, ends) for column in found]
-        return [
-            Reading(*(column.reshape(part.shape) for column in columns_of_part))
-            for part, columns_of_part in zip(cells, zip(*columns, strict=True), strict=True)
-        ]
+        readings, at = [], 0
+        for part in cells:
+            readings.append(Reading(*(column[at : at + part.size].reshape(part.shape) for column in found)))
+            at += part.size
+        return readings
 
     def _certain(self, parts: list[tuple[Level, Prefixes]], since: int, until: int) -> list[Certain]:
         """How often some prefixes of some levels came, with bounds that always hold (but for randomized waves)."""
