@@ -1,17 +1,18 @@
-"""How fast a PrefixSketch takes updates and answers questions."""
+"""How fast a PrefixSketch takes updates and answers questions, and how wrong its sums over ranges are."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import ecmsketch as ecm
+from benchmarks.prefix_errors import compare_answers
 from benchmarks.table import Row, best_seconds, show
 
 EVENTS = 4_000_000
 
 
 def run() -> None:
-    """Time updates, heavy hitters, quantiles and range sums."""
+    """Time updates, heavy hitters, quantiles and range sums; compare errors with those of older ways to answer."""
     rng = np.random.default_rng(0)
     addresses = (rng.zipf(1.2, EVENTS) * 2_654_435_761 % 2**32).astype(np.uint64)
     ticks = np.arange(EVENTS) // 10
@@ -41,3 +42,4 @@ def run() -> None:
             Row("memory", f"{sketch.nbytes:,} bytes; serialised {len(sketch.serialize()):,}"),
         ],
     )
+    compare_answers()

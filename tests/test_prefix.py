@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import ConfigError, FormatError, InputError, MergeError, QueryError
+from ecmsketch.sketch.number_range import cut_prefixes
 from streams import ticks_of
 
 WINDOW = 1000
@@ -154,17 +155,25 @@ def test_segments_bytes_and_copies():
         ecm.PrefixSketch.deserialize(ecm.EcmSketch(config).serialize())
 
 
-@given(begin=st.integers(0, 2**13), length=st.integers(0, 2**13), radix=st.sampled_from([2, 4, 16, 256]))
-def test_covers_are_exact_and_small(begin, length, radix):
-    sketch = ecm.PrefixSketch(make(), bits=13, radix=radix)
+@given(begin=st.integers(0, 2**13), length=st.integers(1, 2**13), radix=st.sampled_from([2, 4, 16, 256]))
+def test_the_children_of_cut_prefixes_make_up_a_range_and_the_rest(begin, length, radix):
+    """Each number is in exactly one child that is not cut, and that child is inside if and only if the number is."""
+    config = ecm.PrefixSketch(make(), bits=13, radix=radix).config
     end = min(begin + length, 2**13)
-    covered, nodes = [], 0
-    for level, prefixes in sketch._cover(begin, end):
-        nodes += len(prefixes)
-        for prefix in prefixes.tolist():
-            covered += range(prefix << level.drop, (prefix + 1) << level.drop)
-    assert sorted(covered) == list(range(begin, end))
-    assert nodes <= 2 * (radix - 1) * len(sketch.config.levels)
+    cut, by_level = cut_prefixes(config.levels, begin, end)
+    rows = [(level, prefix) for level, prefixes in by_level for prefix in prefixes]
+    assert len(rows) == len(cut.begin) <= 2 * len(config.levels)
+    is_cut = set(zip(cut.parent.tolist(), cut.child.tolist(), strict=True))
+    covered = np.zeros(2**13 + 1, int)
+    for i, (level, prefix) in enumerate(rows):
+        fan = 1 << (level.bits if level is config.levels[0] else radix.bit_length() - 1)
+        for j in range(fan):
+            first = ((prefix * fan) + j) << level.drop
+            if (i, j) not in is_cut:
+                covered[first : first + (1 << level.drop)] += 1 if cut.begin[i] <= j < cut.end[i] else 10
+    assert (covered[begin:end] == 1).all()
+    assert (covered[:begin] == 10).all()
+    assert (covered[end:-1] == 10).all()
 
 
 def test_one_by_one_is_the_same_as_in_bulk():

@@ -97,6 +97,7 @@ def test_of_few_arrivals_quantiles_are_exact(counter):
     assert sketch.quantile(0, last=1)[:3] == sketch.quantile(1, last_arrivals=1)[:3] == (150, 150, 150)
     sketch.update_many(np.arange(1, 11), np.full(10, 4))
     assert sketch.quantile(0.5, last=1)[:3] == (5, 5, 5)
+    assert sketch.quantiles([]) == []
     with pytest.raises(QueryError, match="nothing arrived"):
         sketch.quantile(0.5, last=0)
 

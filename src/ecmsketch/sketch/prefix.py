@@ -1,15 +1,12 @@
 """PrefixSketch: range sums, ranks, quantiles and heavy hitters over ordered numbers (paper section 6.1).
 
-Every level counts prefixes (prefix_config.py). Upper bounds of prefixes always hold, and so does the total; so a
-range is bounded from above by its prefixes' upper bounds, and from below by the total less those of all the rest.
+Every level counts prefixes (prefix_config.py). Answers use all levels together: prefix_ranges.py and
+prefix_quantiles.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
-from functools import partial
-from math import ceil
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,14 +22,15 @@ from ecmsketch.inputs.ticks import Span
 from ecmsketch.sketch import codec
 from ecmsketch.sketch.heaviness import heaviness
 from ecmsketch.sketch.locks import locked
-from ecmsketch.sketch.prefix_levels import Prefixes, PrefixLevels
+from ecmsketch.sketch.prefix_levels import Prefixes
+from ecmsketch.sketch.prefix_quantiles import PrefixQuantiles
 from ecmsketch.sketch.ranges import Asked, Interval
 
 MAX_CANDIDATES = 2**18
 """Prefixes that a search for heavy hitters looks at in one level."""
 
 
-class PrefixSketch(PrefixLevels):
+class PrefixSketch(PrefixQuantiles):
     """Counts numbers from 0 to 2^bits - 1 over a sliding window, and answers by their order.
 
     >>> sketch = PrefixSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600), bits=16)
@@ -113,7 +111,7 @@ class PrefixSketch(PrefixLevels):
         everything = self._total(asked.since, asked.until)
         if everything.upper == 0:
             raise QueryError("quantile: nothing arrived in this range")
-        return [self._quantile(float(q), everything, asked) for q in qs]
+        return self._quantiles([float(q) for q in qs], everything, asked)
 
     @locked
     def heavy_hitters(
@@ -162,7 +160,7 @@ class PrefixSketch(PrefixLevels):
 
     def _heavy(self, threshold: float, asked: Asked, by_upper: bool) -> list[HeavyHitter]:
         """Numbers whose count reaches a threshold: a prefix of a number came at least as often as the number."""
-        prefixes, found = np.zeros(1, np.uint64), Estimates(np.zeros(1), np.zeros(1), np.zeros(1), 1.0)
+        prefixes = np.zeros(1, np.uint64)
         for level in self.config.levels:
             prefixes = self._children(prefixes, level)
             if len(prefixes) > MAX_CANDIDATES:
@@ -171,78 +169,26 @@ class PrefixSketch(PrefixLevels):
                     "whose error is too large for that; ask for a larger share, or build the sketch with a smaller "
                     "epsilon"
                 )
-            counted = self._counts(level, prefixes, asked)
-            shorter = level is not self.config.levels[-1]
-            counts = counted.upper if by_upper or (shorter and self.config.counter == "slices") else counted.value
-            heavy = (counts >= threshold) & (counted.upper > 0)
+            prefixes = prefixes[self._may_reach(threshold, level, prefixes, asked, by_upper)]
+        last = self.config.levels[-1]
+        found = self._counts(last, prefixes, asked)
+        if self.config.counter == "slices" and not by_upper:
+            heavy = found.value >= threshold
             prefixes = prefixes[heavy]
-            found = Estimates(counted.value[heavy], counted.lower[heavy], counted.upper[heavy], counted.confidence)
+            found = Estimates(found.value[heavy], found.lower[heavy], found.upper[heavy], found.confidence)
         order = np.lexsort((prefixes, -found.value))
         return [HeavyHitter(int(prefixes[i]), found[int(i)]) for i in order]
 
-    def _quantile(self, q: float, everything: Estimate, asked: Asked) -> Estimate:
-        """One quantile, bounded by every range that is read. Arrivals that are meant may be missing from a range."""
-        newest = asked.newest
-        if newest is None:
-            arrivals, value, confidence = _whole(everything.lower), everything.value, everything.confidence
-            ranges = [(asked.since, 0.0)]
-        else:
-            arrivals, value = newest.count, float(newest.count)
-            ranges = [
-                (newest.after, newest.missing(newest.inner)),
-                (asked.since, newest.missing(newest.outer)),
-            ]
-            confidence = max(2 * everything.confidence - 1, 0.0)
-            if self.config.delta_sw:  # bounds that need luck: those of one range
-                ranges = ranges[:1] if newest.inner_is_nearer else ranges[1:]
-        middle = self._descend(q * value, lambda level, prefixes: self._counts(level, prefixes, asked).value, False)
-        lower, upper = 0, (1 << self.config.bits) - 1
-        first, last = _ranks(q, max(arrivals, 1))
-        after = max(arrivals, 1) - last
-        for since, missing in ranges:
-            most = partial(self._most, since=since, until=asked.until)
-            if first > missing:
-                lower = max(lower, self._descend(first - missing, most, from_right=False))
-            if after >= missing:
-                upper = min(upper, self._descend(after - missing, most, from_right=True))
-        lower, upper = min(lower, upper), max(lower, upper)
-        return Estimate(min(max(middle, lower), upper), lower, upper, confidence)  # whole numbers, not floats
+    def _may_reach(
+        self, threshold: float, level: Level, prefixes: Prefixes, asked: Asked, by_upper: bool
+    ) -> NDArray[np.bool_]:
+        """Which prefixes may have come so often, by upper bounds, or by the least readings of cells."""
+        sure = self.config.delta_sw == 0
 
-    def _most(self, level: Level, prefixes: Prefixes, since: int, until: int) -> NDArray[np.float64]:
-        return self._nodes(level, prefixes, since, until).upper
+        def find(since: int, until: int) -> Estimates:
+            found = self._certain([(level, prefixes)], since, until)[0]
+            return Estimates(found.value, found.lower, found.upper, 1.0)
 
-    def _descend(self, target: float, count: Callable[[Level, Prefixes], NDArray[np.float64]], from_right: bool) -> int:
-        """The number at which counts, added up from one side, reach the target (from the right: exceed it)."""
-        prefix = np.zeros(1, np.uint64)
-        passed = 0.0
-        for level in self.config.levels:
-            children = self._children(prefix, level)
-            counts = count(level, children)
-            if from_right:
-                children, counts = children[::-1], counts[::-1]
-            reached = passed + np.cumsum(counts)
-            beyond = np.flatnonzero(reached > target if from_right else (reached >= target) & (reached > 0))
-            at = int(beyond[0]) if len(beyond) else self._last_filled(counts)
-            passed = float(reached[at] - counts[at])
-            prefix = children[at : at + 1]
-        return int(prefix[0])
-
-    @staticmethod
-    def _last_filled(counts: NDArray[np.float64]) -> int:
-        """Where to go on if rounding left the target out of reach."""
-        filled = np.flatnonzero(counts > 0)
-        return int(filled[-1]) if len(filled) else len(counts) - 1
-
-
-def _whole(lower: float) -> int:
-    """The least whole number that is not below a lower bound, which may be rounded."""
-    return ceil(lower * (1 - 2.0**-50))
-
-
-def _ranks(q: float, arrivals: int) -> tuple[int, int]:
-    """The lowest and the highest place, from 1 on, that a quantile may have among so many arrivals.
-
-    0.55 is not a binary fraction, so the decimal number and the binary one may mean different places.
-    """
-    places = [max(ceil(share * arrivals), 1) for share in (Fraction(q), Fraction(repr(q)))]
-    return min(places), max(places)
+        counted = asked.answer(find, sure, sure)
+        counts = counted.upper if by_upper or self.config.counter == "slices" else counted.value
+        return (counts >= threshold) & (counted.upper > 0)

@@ -1,8 +1,8 @@
-"""Levels of prefixes: how often the prefixes of numbers came, and sums over ranges of numbers from them."""
+"""Levels of prefixes: how often the prefixes of numbers came."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,20 @@ from ecmsketch.sketch import bounds
 from ecmsketch.sketch.base import BaseSketch
 from ecmsketch.sketch.ranges import Asked
 from ecmsketch.slices import SlicedStream
+from ecmsketch.slices.prefix_reading import read_prefixes
 
 Prefixes = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+
+class Certain(NamedTuple):
+    """What the levels say about some prefixes without luck. `value` still counts all that collides."""
+
+    value: Floats
+    lower: Floats
+    upper: Floats
+    inside: Floats | None
+    """At most so often they came in slices that lie inside the range, and in events; None with cells."""
 
 
 class PrefixLevels(BaseSketch):
@@ -86,12 +98,38 @@ class PrefixLevels(BaseSketch):
         if isinstance(engine, SlicedStream):
             number = self.config.levels.index(level)
             return engine.point(prefixes, self._level_rows(level), number, since, until)
-        cells = self._cells_of(level, prefixes)
-        reading = self._read(cells.ravel(), since, until)
-        rows = Reading(*(part.reshape(cells.shape) for part in reading))
+        rows = self._readings([(level, prefixes)], since, until)[0]
         if level.exact:
             return Estimates(rows.value[0], rows.lower[0], rows.upper[0], 1 - self.config.delta_sw)
         return bounds.point(rows, self._total(since, until).upper, self.config)
+
+    def _readings(self, parts: list[tuple[Level, Prefixes]], since: int, until: int) -> list[Reading]:
+        """What the cells of some prefixes of some levels hold, each as rows x prefixes."""
+        cells = [self._cells_of(level, prefixes) for level, prefixes in parts]
+        found = self._read(np.concatenate([part.ravel() for part in cells]), since, until)
+        readings, at = [], 0
+        for part in cells:
+            readings.append(Reading(*(column[at : at + part.size].reshape(part.shape) for column in found)))
+            at += part.size
+        return readings
+
+    def _certain(self, parts: list[tuple[Level, Prefixes]], since: int, until: int) -> list[Certain]:
+        """How often some prefixes of some levels came, with bounds that always hold (but for randomized waves)."""
+        engine = self._flushed().counters
+        if isinstance(engine, SlicedStream):
+            return [self._certain_in_slices(engine, *part, since, until) for part in parts]
+        certain = []
+        for (level, _), rows in zip(parts, self._readings(parts, since, until), strict=True):
+            value, upper = rows.value.min(axis=0), rows.upper.min(axis=0)
+            sure = level.exact and not self.config.delta_sw
+            certain.append(Certain(value, rows.lower[0] if sure else np.zeros_like(value), upper, None))
+        return certain
+
+    def _certain_in_slices(
+        self, engine: SlicedStream, level: Level, prefixes: Prefixes, since: int, until: int
+    ) -> Certain:
+        events, inside, value, upper = read_prefixes(engine, prefixes, self._level_rows(level), since, until)
+        return Certain(value, inside if level.exact else events, upper, inside)
 
     def _counts(self, level: Level, prefixes: Prefixes, asked: Asked) -> Estimates:
         """How often each of some prefixes is among what is asked about."""
@@ -100,42 +138,9 @@ class PrefixLevels(BaseSketch):
 
     def _children(self, prefixes: Prefixes, level: Level) -> Prefixes:
         """All prefixes of a level that go on with one of the level above."""
-        digit = self.config.radix.bit_length() - 1 if level is not self.config.levels[0] else level.bits
+        digit = self._digit(level)
         return ((prefixes[:, None] << np.uint64(digit)) | np.arange(1 << digit, dtype=np.uint64)).ravel()
 
-    def _range_sum(self, low: int, high: int, since: int, until: int) -> Estimates:
-        """One answer: how many arrivals in a range of ticks were numbers from `low` to `high`."""
-        everything = self._total(since, until)
-        inside, inside_upper = self._sum(low, high + 1, since, until)
-        before, before_upper = self._sum(0, low, since, until)
-        after, after_upper = self._sum(high + 1, 1 << self.config.bits, since, until)
-        upper = min(inside_upper, everything.upper)
-        lower = min(max(everything.lower - before_upper - after_upper, 0.0), upper)
-        value = (inside + everything.value - before - after) / 2  # collisions add to one, and take from the other
-        value = min(max(value, lower), upper)
-        return Estimates(np.array([value]), np.array([lower]), np.array([upper]), everything.confidence)
-
-    def _sum(self, begin: int, end: int, since: int, until: int) -> tuple[float, float]:
-        """Estimate and upper bound of the numbers begin .. end - 1, from the fewest prefixes that make them up."""
-        value = upper = 0.0
-        for level, prefixes in self._cover(begin, end):
-            found = self._nodes(level, prefixes, since, until)
-            value, upper = value + float(found.value.sum()), upper + float(found.upper.sum())
-        return value, upper
-
-    def _cover(self, begin: int, end: int) -> list[tuple[Level, Prefixes]]:
-        """The prefixes of each level that lie in begin .. end - 1, but not within one of a level above."""
-        cover = []
-        inner: tuple[int, int] | None = None
-        for level in self.config.levels:
-            low, high = -(-begin >> level.drop), end >> level.drop
-            if low >= high:
-                continue
-            parts = [(low, high)]
-            if inner is not None:
-                parts = [(low, inner[0] >> level.drop), (inner[1] >> level.drop, high)]
-            prefixes = [np.arange(a, b, dtype=np.uint64) for a, b in parts if a < b]
-            if prefixes:
-                cover.append((level, np.concatenate(prefixes)))
-            inner = low << level.drop, high << level.drop
-        return cover
+    def _digit(self, level: Level) -> int:
+        """How many bits longer the prefixes of a level are than those of the level above."""
+        return self.config.radix.bit_length() - 1 if level is not self.config.levels[0] else level.bits
