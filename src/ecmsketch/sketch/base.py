@@ -139,7 +139,7 @@ class BaseSketch(CellReading, ABC):
         """How often an item came in a range."""
 
     @locked
-    def history(self, item: Any, step: Span, last: Span | None = None) -> Series:
+    def history(self, item: Any, step: Span, last: Span | None = None, *, confidence: float | None = None) -> Series:
         """How often an item came in every `step` of a range, oldest first: for plotting.
 
         Each entry is an interval, so its error is relative to all that came after it began (docs/guarantees.md).
@@ -154,9 +154,15 @@ class BaseSketch(CellReading, ABC):
                 f"got {length}"
             )
         ends = np.arange(until, since + length - 1, -length, dtype=np.int64)[::-1]
-        points = [self.estimate(item, between=(int(end) - length, int(end))) for end in ends]
+        return Series(ends, length, self._step_points(item, int(ends[0]) - length, length, len(ends), confidence))
+
+    def _step_points(self, item: Any, since: int, length: int, steps: int, confidence: float | None) -> Estimates:
+        """How often an item came in each of some steps of equal length."""
+        more = {} if confidence is None else {"confidence": confidence}
+        ends = range(since + length, since + steps * length + 1, length)
+        points = [self.estimate(item, between=(end - length, end), **more) for end in ends]
         value, lower, upper = (np.array([getattr(point, name) for point in points]) for name in Estimate._fields[:3])
-        return Series(ends, length, Estimates(value, lower, upper, self.config.confidence))
+        return Estimates(value, lower, upper, min(point.confidence for point in points))
 
     @locked
     def serialize(self) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,31 @@ from ecmsketch.sketch.gathering import Gathering
 from ecmsketch.sketch.locks import locked
 from ecmsketch.sketch.ranges import Interval, ticks_asked
 from ecmsketch.slices import SlicedStream
+from ecmsketch.slices.centring import expected_collisions, likely_collision
+from ecmsketch.slices.stream_reading import blocks_of
 
 _MOST_NORMS = 1024
 """Ranges whose number of arrivals is remembered."""
+_MOST_TABLES = 8
+"""Ranges whose tables are remembered."""
+
+
+class TableView(NamedTuple):
+    """All cells over a range, and what follows from them for every item."""
+
+    cells: Reading
+    expected: float
+    """What an item's least collision is expected to be."""
+    sums: NDArray[np.float64]
+    """The sum of each row's cells."""
+    largest: NDArray[np.int64]
+    """The upper bounds of the cells, as whole numbers."""
+    likely: dict[float, float]
+    """What the least collision exceeds, by the probability with which it may; as far as that was asked."""
+
+    def read(self, numbers: NDArray[np.uint32]) -> Reading:
+        """Some of the cells."""
+        return Reading(*(part[numbers] for part in self.cells))
 
 
 class CellReading(Gathering):
@@ -77,6 +100,29 @@ class CellReading(Gathering):
         """Consecutive cells over a range, from the one numbered `first`, as rows x columns."""
         cells = np.arange(first, first + shape[0] * shape[1], dtype=np.uint32)
         return Reading(*(part.reshape(shape) for part in self._read(cells, since, until)))
+
+    def _view(self, since: int, until: int) -> TableView:
+        """All cells of one table over a range; remembered until a change, for the ranges asked last."""
+        known = self._tables.get((since, until))
+        if known is None:
+            if len(self._tables) >= _MOST_TABLES:
+                del self._tables[next(iter(self._tables))]
+            config = self._state.config
+            cells = self._read(np.arange(config.cells, dtype=np.uint32), since, until)
+            (expected,) = expected_collisions(np.rint(cells.value).astype(np.int64), blocks_of(config))
+            sums = cells.value.reshape(config.depth, config.width).sum(axis=1)
+            largest = np.floor(cells.upper * (1 + 2.0**-50)).astype(np.int64)  # rounding must not make it smaller
+            known = self._tables[since, until] = TableView(cells, float(expected), sums, largest, {})
+        assert isinstance(known, TableView)
+        return known
+
+    def _collisions(self, since: int, until: int, delta: float) -> bounds.Collisions:
+        """What collisions add to an item's count in a range."""
+        view = self._view(since, until)
+        if delta not in view.likely:
+            blocks = blocks_of(self._state.config)
+            view.likely[delta] = float(likely_collision(view.largest, blocks, 0, delta)) if delta > 0 else inf
+        return bounds.Collisions(view.expected, view.sums, view.likely[delta], delta)
 
     def _norm(self, since: int, until: int) -> Estimate:
         """All arrivals in a range, from the fewest cells that have counted each of them; remembered until a change."""

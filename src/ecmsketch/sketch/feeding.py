@@ -45,6 +45,7 @@ class Feeding:
         self._pending_limit = min(max(share * config.cells, least), _MOST_PENDING)
         self._room = Room(state, self._pending_limit)
         self._norms: dict[tuple[int, int], Estimate] = {}
+        self._tables: dict[tuple[int, int], Any] = {}
         self._reset_limits()
 
     def _count(self, items: Any, hashed: NDArray[np.uint64], prepared: Prepared) -> None:
@@ -167,6 +168,7 @@ class Feeding:
         if len(state.late.held.ticks) and state.now is not None:
             state.late.settle(state.now, state.config, self._rows)
         self._norms.clear()
+        self._tables.clear()
         self._reset_limits()
 
     def _reset_limits(self) -> None:
