@@ -93,6 +93,12 @@ class Estimates:
         return Estimates(self.value[which], self.lower[which], self.upper[which], self.confidence)
 
 
+def together(answers: list[Estimate]) -> Estimates:
+    """Several answers as arrays, with the confidence that holds for each of them."""
+    value, lower, upper = (np.array([answer[part] for answer in answers]) for part in range(3))
+    return Estimates(value, lower, upper, min((answer.confidence for answer in answers), default=1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Series:
     """Answers over time: entry i is about the ticks (tick[i] - step, tick[i]]."""

@@ -13,7 +13,7 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.config.budget import carried_epsilon, slices_carried_epsilon
 from ecmsketch.config.sketch_config import CHANGEABLE
 from ecmsketch.errors import ConfigError, InputError, QueryError
-from ecmsketch.estimate import Estimate, Estimates, Series
+from ecmsketch.estimate import Estimate, Estimates, Series, together
 from ecmsketch.inputs.items import hash_item
 from ecmsketch.inputs.kinds import Kinds
 from ecmsketch.inputs.ticks import Span, Tick, to_span, to_tick
@@ -158,11 +158,10 @@ class BaseSketch(CellReading, ABC):
 
     def _step_points(self, item: Any, since: int, length: int, steps: int, confidence: float | None) -> Estimates:
         """How often an item came in each of some steps of equal length."""
-        more = {} if confidence is None else {"confidence": confidence}
-        ends = range(since + length, since + steps * length + 1, length)
-        points = [self.estimate(item, between=(end - length, end), **more) for end in ends]
-        value, lower, upper = (np.array([getattr(point, name) for point in points]) for name in Estimate._fields[:3])
-        return Estimates(value, lower, upper, min(point.confidence for point in points))
+        if confidence is not None:
+            raise QueryError(f"confidence: {type(self).__name__} answers with that of its config only")
+        starts = range(since, since + steps * length, length)
+        return together([self.estimate(item, between=(start, start + length)) for start in starts])
 
     @locked
     def serialize(self) -> bytes:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Reading
 from ecmsketch.errors import ConfigError, QueryError
-from ecmsketch.estimate import Estimate, Estimates, exactly
+from ecmsketch.estimate import Estimate, Estimates, exactly, together
 from ecmsketch.inputs.items import as_sequence, hash_item, hash_items
 from ecmsketch.inputs.kinds import check_asked, describe, kind_of, share_kinds
 from ecmsketch.inputs.row_hashes import cells_of
@@ -213,11 +213,12 @@ class EcmSketch(HeavyQuestions):
         return self._points(keys, self._asked(last, between, last_arrivals), delta)
 
     def _step_points(self, item: Any, since: int, length: int, steps: int, confidence: float | None) -> Estimates:
+        delta, key = delta_of(self.config, confidence), self._key_of(item)
         engine = self._flushed().counters
-        if not isinstance(engine, SlicedStream):
-            return super()._step_points(item, since, length, steps, confidence)
-        delta = delta_of(self.config, confidence)
-        return engine.step_points(self._key_of(item), self._rows, since, length, steps, delta)
+        if isinstance(engine, SlicedStream):
+            return engine.step_points(key, self._rows, since, length, steps, delta)
+        keys, starts = np.array([key], np.uint64), range(since, since + steps * length, length)
+        return together([self._point(keys, start, start + length, delta)[0] for start in starts])
 
     def _point(self, keys: NDArray[np.uint64], since: int, until: int, delta: float) -> Estimates:
         engine = self._flushed().counters
@@ -226,11 +227,8 @@ class EcmSketch(HeavyQuestions):
         if self.config.counter == "rw":
             rows = self._cells_of(keys, lambda cells: self._read(cells, since, until))
             return bounds.point(rows, self._norm(since, until).upper, self.config)
-        return bounds.centred_point(
-            self._cells_of(keys, self._view(since, until).read),
-            self.config.width,
-            self._collisions(since, until, delta),
-        )
+        rows = self._cells_of(keys, self._view(since, until).read)
+        return bounds.centred_point(rows, self.config.width, self._collisions(since, until, delta))
 
     def _least_reading(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
         rows = self._cells_of(keys, self._view(since, until).read)

@@ -226,7 +226,7 @@ class HeavyQuestions(BaseSketch):
 
     @abstractmethod
     def _least_reading(self, keys: Keys, since: int, until: int) -> Estimates:
-        """The least of the items' cells, which is at least (1 - epsilon_sw) of their counts in a range that ends now."""
+        """The least of an item's cells: at least (1 - epsilon_sw) of its count, in a range that ends now."""
 
 
 _SIGNS: dict[str, Any] = {"change": np.abs, "rise": np.positive, "fall": np.negative}

@@ -68,8 +68,8 @@ def _self_join_bounds(rows: Rows, delta: float) -> tuple[float, float]:
 def inner_product(one: Reading, other: Reading, delta: float) -> Estimate:
     """The sum over items of their count in one table times that in the other.
 
-    A row's deviation is at most sqrt(2 F2(one) F2(other) / (w - 1)). Half of delta goes to the rows, and a quarter to an
-    upper bound of either self-join.
+    A row's deviation is at most sqrt(2 F2(one) F2(other) / (w - 1)). Half of delta goes to the rows, and a quarter to
+    an upper bound of either self-join.
     """
     ours, theirs = Rows.of(one), Rows.of(other)
     hard = float((one.upper * other.upper).sum(axis=1).min())

@@ -114,8 +114,8 @@ class StreamReading:
         if not len(found.tables):
             return Estimates(exact, exact, exact, 1.0)
         cells = cells_of(keys << np.uint64(drop) if drop else keys, rows)
-        answers = read_points(found.tables, found.whole, found.parts, cells, exact, found.likely)
-        return Estimates(*answers, found.confidence)
+        value, lower, upper = read_points(found.tables, found.whole, found.parts, cells, exact, found.likely)
+        return Estimates(value, lower, upper, found.confidence)
 
     def one_point(self, keys: NDArray[np.uint64], rows: RowHashes, since: int, until: int, delta: float) -> Estimate:
         """What `point` says about one item, in one call of a kernel."""
@@ -151,7 +151,7 @@ class StreamReading:
         """What collisions add in some steps; remembered for the steps asked last."""
         key = (int(steps.since[0]), int(steps.until[0]), len(steps.since), delta)
         if key not in self._weighed:
-            table = np.zeros(self.config.cells, cell_type(self.pool))
+            table: NDArray[Any] = np.zeros(self.config.cells, cell_type(self.pool))
             found = weigh_steps(self.pool, self._slices, steps, self._blocks, delta, self._noises(), table)
             _remember(self._weighed, key, Weighed(*found), _MOST_VIEWS)
         ages, likely = self._weighed[key]
