@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,32 +17,13 @@ from ecmsketch.sketch import bounds
 from ecmsketch.sketch.gathering import Gathering
 from ecmsketch.sketch.locks import locked
 from ecmsketch.sketch.ranges import Interval, ticks_asked
+from ecmsketch.sketch.table_memory import TableView
 from ecmsketch.slices import SlicedStream
 from ecmsketch.slices.centring import expected_collisions, likely_collision
 from ecmsketch.slices.stream_reading import blocks_of
 
 _MOST_NORMS = 1024
 """Ranges whose number of arrivals is remembered."""
-_MOST_TABLES = 8
-"""Ranges whose tables are remembered."""
-
-
-class TableView(NamedTuple):
-    """All cells over a range, and what follows from them for every item."""
-
-    cells: Reading
-    expected: float
-    """What an item's least collision is expected to be."""
-    sums: NDArray[np.float64]
-    """The sum of each row's cells."""
-    largest: NDArray[np.int64]
-    """The upper bounds of the cells, as whole numbers."""
-    likely: dict[float, float]
-    """What the least collision exceeds, by the probability with which it may; as far as that was asked."""
-
-    def read(self, numbers: NDArray[np.uint32]) -> Reading:
-        """Some of the cells."""
-        return Reading(*(part[numbers] for part in self.cells))
 
 
 class CellReading(Gathering):
@@ -102,27 +83,32 @@ class CellReading(Gathering):
         return Reading(*(part.reshape(shape) for part in self._read(cells, since, until)))
 
     def _view(self, since: int, until: int) -> TableView:
-        """All cells of one table over a range; remembered until a change, for the ranges asked last."""
-        known = self._tables.get((since, until))
-        if known is None:
-            if len(self._tables) >= _MOST_TABLES:
-                del self._tables[next(iter(self._tables))]
-            config = self._state.config
-            cells = self._read(np.arange(config.cells, dtype=np.uint32), since, until)
-            (expected,) = expected_collisions(np.rint(cells.value).astype(np.int64), blocks_of(config))
-            sums = cells.value.reshape(config.depth, config.width).sum(axis=1)
-            largest = np.floor(cells.upper * (1 + 2.0**-50)).astype(np.int64)  # rounding must not make it smaller
-            known = self._tables[since, until] = TableView(cells, float(expected), sums, largest, {})
-        assert isinstance(known, TableView)
-        return known
+        """All cells of one table over a range."""
+        return self._tables.view((since, until), lambda: self._new_view(since, until))
+
+    def _new_view(self, since: int, until: int) -> TableView:
+        config = self._state.config
+        cells = self._all_since(since)
+        now = self._flushed().now
+        if now is not None and until < now:
+            cells = bounds.difference(cells, self._all_since(until))
+        (expected,) = expected_collisions(np.rint(cells.value).astype(np.int64), blocks_of(config))
+        return TableView(cells, float(expected), cells.value.reshape(config.depth, config.width).sum(axis=1))
+
+    def _all_since(self, since: int) -> Reading:
+        every = np.arange(self._state.config.cells, dtype=np.uint32)
+        return self._tables.cells_since(since, lambda: self._read_since(every, since))
 
     def _collisions(self, since: int, until: int, delta: float) -> bounds.Collisions:
         """What collisions add to an item's count in a range."""
-        view = self._view(since, until)
-        if delta not in view.likely:
-            blocks = blocks_of(self._state.config)
-            view.likely[delta] = float(likely_collision(view.largest, blocks, 0, delta)) if delta > 0 else inf
-        return bounds.Collisions(view.expected, view.sums, view.likely[delta], delta)
+        return self._tables.collisions_in((since, until, delta), lambda: self._new_collisions(since, until, delta))
+
+    def _new_collisions(self, since: int, until: int, delta: float) -> bounds.Collisions:
+        view, likely = self._view(since, until), inf
+        if delta > 0:
+            most = np.floor(view.cells.upper * (1 + 2.0**-50)).astype(np.int64)  # rounding must not make it less
+            likely = float(likely_collision(most, blocks_of(self._state.config), 0, delta))
+        return bounds.Collisions(view.expected, view.sums, likely, delta)
 
     def _norm(self, since: int, until: int) -> Estimate:
         """All arrivals in a range, from the fewest cells that have counted each of them; remembered until a change."""

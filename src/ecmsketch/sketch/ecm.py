@@ -227,8 +227,12 @@ class EcmSketch(HeavyQuestions):
         if self.config.counter == "rw":
             rows = self._cells_of(keys, lambda cells: self._read(cells, since, until))
             return bounds.point(rows, self._norm(since, until).upper, self.config)
-        rows = self._cells_of(keys, self._view(since, until).read)
-        return bounds.centred_point(rows, self.config.width, self._collisions(since, until, delta))
+        collisions = self._collisions(since, until, delta)
+        if len(keys) == 1:  # quicker than the whole table, which may be forgotten
+            rows = self._cells_of(keys, lambda cells: self._read(cells, since, until))
+        else:
+            rows = self._cells_of(keys, self._view(since, until).read)
+        return bounds.centred_point(rows, self.config.width, collisions)
 
     def _least_reading(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
         rows = self._cells_of(keys, self._view(since, until).read)

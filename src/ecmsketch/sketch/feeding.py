@@ -18,6 +18,7 @@ from ecmsketch.inputs.ticks import MIN_TICK
 from ecmsketch.sketch.locks import Lock, new_lock
 from ecmsketch.sketch.room import Room
 from ecmsketch.sketch.state import SketchState
+from ecmsketch.sketch.table_memory import TableMemory
 from ecmsketch.slices import SlicedStream
 
 _FEW_NAMES = 1024
@@ -45,7 +46,7 @@ class Feeding:
         self._pending_limit = min(max(share * config.cells, least), _MOST_PENDING)
         self._room = Room(state, self._pending_limit)
         self._norms: dict[tuple[int, int], Estimate] = {}
-        self._tables: dict[tuple[int, int], Any] = {}
+        self._tables = TableMemory()
         self._reset_limits()
 
     def _count(self, items: Any, hashed: NDArray[np.uint64], prepared: Prepared) -> None:

@@ -54,9 +54,8 @@ class HeavyQuestions(BaseSketch):
         Needs heavy_hitters=True in the config. Surely found, in a range that ends now: whatever came phi + epsilon of
         the arrivals (with cells, phi/(1 - epsilon_sw)); with `no_miss`, in any range, whatever came phi of them. An
         item that came less than the threshold less epsilon of the arrivals is reported with probability delta at most
-        (docs/guarantees.md). A threshold so low that an item above it could be missed is refused.
-        With `last_arrivals`, where the oldest tick is counted in proportion, `no_miss` counts it in full.
-        Lower bounds hold for a share `confidence` of the items listed, on average.
+        (docs/guarantees.md). A threshold so low that an item above it could be missed is refused. With `last_arrivals`,
+        `no_miss` counts the oldest tick in full. Lower bounds hold for a share `confidence` of the list, on average.
 
         >>> from ecmsketch import EcmSketch, SketchConfig
         >>> config = SketchConfig(epsilon=0.01, delta=0.01, window=3600, heavy_hitters=True)

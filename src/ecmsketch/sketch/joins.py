@@ -50,8 +50,7 @@ def self_join(table: Reading, arrivals: Estimate, delta: float) -> Estimate:
     rows = Rows.of(table)
     lower, upper = _self_join_bounds(rows, delta)
     lower = min(max(lower, arrivals.lower), upper)
-    value = min(max(float(np.median(rows.squares)), lower), upper)
-    return Estimate(value, lower, upper, 1 - delta)
+    return Estimate(_within(rows.squares, table, table, lower, upper), lower, upper, 1 - delta)
 
 
 def _self_join_bounds(rows: Rows, delta: float) -> tuple[float, float]:
@@ -83,7 +82,13 @@ def inner_product(one: Reading, other: Reading, delta: float) -> Estimate:
         lower, upper = _medians(found - off, found + off)
         upper = min(max(upper, 0.0), hard)
         lower = min(max(lower, 0.0), upper)
-    return Estimate(min(max(float(np.median(found)), lower), upper), lower, upper, 1 - delta)
+    return Estimate(_within(found, one, other, lower, upper), lower, upper, 1 - delta)
+
+
+def _within(rows: Floats, one: Reading, other: Reading, lower: float, upper: float) -> float:
+    """The median of the rows. The least row's sum of products, for which Theorem 2 holds, is not exceeded."""
+    least = float((one.value * other.value).sum(axis=1).min())
+    return min(max(min(float(np.median(rows)), least), lower), upper)
 
 
 def _medians(low: Floats, high: Floats) -> tuple[float, float]:
