@@ -66,6 +66,7 @@ class StreamReading:
     levels: int
     events: RecentEvents
     pool: TablePool
+    _counted_slices = 0
 
     def _changed(self, slices: bool = True) -> None:
         """Forget what was computed from the state before."""
@@ -73,7 +74,8 @@ class StreamReading:
         self._sorted: dict[tuple[int, int], tuple[NDArray[np.uint64], Ints]] = {}
         self._located: dict[tuple[int, int], Located] = {}
         self._prepared: dict[tuple[int, int, int, float], Prepared] = {}
-        if slices:
+        if slices or self._counted_slices != self._slices:  # the oldest may have expired
+            self._counted_slices = self._slices
             self._views: dict[bytes, RangeView] = {}
             self._likely: dict[tuple[bytes, int, float], float] = {}
             self._weighed: dict[tuple[int, int, int, float], Weighed] = {}
