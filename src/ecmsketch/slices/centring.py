@@ -55,13 +55,13 @@ def expected_least(table: Any, first: Any, rows: Any, width: Any) -> Any:
             below[row, min(int64(table[j]), int64(_SMALL))] += int64(1)
         if most >= int64(_SMALL):
             large[row] = below[row, _SMALL]
-    share, expected = np.ones(values), 0.0
+    share, expected, part = np.ones(values), 0.0, 1.0 / float64(width)
     for row in range(rows):
         left = width
-        for t in range(1, share.shape[0]):
+        for t in range(1, values):
             left -= below[row, t - 1]
-            share[t] *= float64(left) / float64(width)
-    for t in range(1, share.shape[0]):
+            share[t] *= float64(left) * part
+    for t in range(1, values):
         expected += share[t]
     if most > int64(_SMALL) and share[_SMALL] > 0.0:
         expected += _expected_beyond(table, first, rows, width, large)
