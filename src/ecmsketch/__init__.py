@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ecmsketch import domains, errors
     from ecmsketch.config import SketchConfig
-    from ecmsketch.estimate import Estimate, Estimates, HeavyHitter, Series
+    from ecmsketch.estimate import Estimate, Estimates, HeavyChange, HeavyChanges, HeavyHitter, Series
     from ecmsketch.sketch import EcmSketch
     from ecmsketch.sketch.loading import load
     from ecmsketch.sketch.merging import concat, merge
@@ -16,6 +16,8 @@ __all__ = [
     "EcmSketch",
     "Estimate",
     "Estimates",
+    "HeavyChange",
+    "HeavyChanges",
     "HeavyHitter",
     "PrefixSketch",
     "Series",
@@ -32,6 +34,8 @@ _HOME = {
     "EcmSketch": "sketch",
     "Estimate": "estimate",
     "Estimates": "estimate",
+    "HeavyChange": "estimate",
+    "HeavyChanges": "estimate",
     "HeavyHitter": "estimate",
     "PrefixSketch": "sketch",
     "Series": "estimate",

@@ -30,11 +30,44 @@ class Estimate(NamedTuple):
         return f"{value} in [{lower}, {upper}] with probability {self.confidence:.3g}"
 
 
+def exactly(count: float) -> Estimate:
+    """An answer that is known exactly."""
+    return Estimate(count, count, count, 1.0)
+
+
 class HeavyHitter(NamedTuple):
     """An item that came often, and how often."""
 
     item: Any
     estimate: Estimate
+
+
+class HeavyChange(NamedTuple):
+    """An item, how often it came in two ranges, and how much more often in the newer one (less, if negative)."""
+
+    item: Any
+    change: Estimate
+    newer: Estimate
+    older: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class HeavyChanges:
+    """The items whose counts changed most, and how much the count of an item without a name may have changed."""
+
+    changes: list[HeavyChange]
+    missed_rise: float
+    """An item that no summary of either range names came at most this much more often in the newer one."""
+    missed_fall: float
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __getitem__(self, index: int) -> HeavyChange:
+        return self.changes[index]
+
+    def __iter__(self) -> Iterator[HeavyChange]:
+        return iter(self.changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +87,16 @@ class Estimates:
 
     def __iter__(self) -> Iterator[Estimate]:
         return (self[index] for index in range(len(self)))
+
+    def select(self, which: NDArray[np.int64]) -> Estimates:
+        """Some of the answers."""
+        return Estimates(self.value[which], self.lower[which], self.upper[which], self.confidence)
+
+
+def together(answers: list[Estimate]) -> Estimates:
+    """Several answers as arrays, with the confidence that holds for each of them."""
+    value, lower, upper = (np.array([answer[part] for answer in answers]) for part in range(3))
+    return Estimates(value, lower, upper, min((answer.confidence for answer in answers), default=1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.slices.centring import Blocks, expected_collisions
+from ecmsketch.slices.centring import Blocks, expected_collisions, likely_collision
 from streams import zipf_items
 
 
@@ -32,6 +32,23 @@ def test_it_is_the_sum_over_all_counts(rows, width, seed, largest):
     found = expected_collisions(table, blocks((0, 1, 7, 1), (7, rows, width, 0), (7 + size, rows, width, 0)))
     assert found == pytest.approx([0, plainly(cells), plainly(cells)])
     np.testing.assert_array_equal(table, before)
+
+
+@given(
+    st.integers(1, 5),
+    st.integers(1, 12),
+    st.integers(0, 2**32),
+    st.sampled_from([2, 300, 10**9]),
+    st.sampled_from([1e-6, 0.01, 0.2, 0.9]),
+)
+def test_a_likely_collision_is_the_least_that_is_exceeded_so_rarely(rows, width, seed, largest, delta):
+    rng = np.random.default_rng(seed)
+    cells = (rng.random((rows, width)) ** 4 * largest).astype(np.int64)
+    table = np.concatenate([rng.integers(0, 9, 7), cells.ravel()])
+    found = likely_collision(table, blocks((0, 1, 7, 1), (7, rows, width, 0)), 1, delta)
+    exceeded = np.prod((cells > found).mean(axis=1))
+    assert exceeded <= delta
+    assert found == 0 or np.prod((cells >= found).mean(axis=1)) > delta
 
 
 def test_values_are_centred():

@@ -74,7 +74,8 @@ def test_small_epsilon_heavy_items_and_underestimates(epsilon):
         counts = exact_counts(items, ticks, last, 20_000)
         heaviest = np.argsort(-counts)[:10]
         answers = sketch.estimate_many(np.arange(20_000), last=last)
-        assert (answers.value >= counts * (1 - config.epsilon_sw) - 1e-9).all()
+        taken = (1 + config.epsilon_sw) * (counts.sum() - counts) / config.width  # at most, for collisions
+        assert (answers.value >= counts * (1 - config.epsilon_sw) - taken - 1e-9).all()
         relative = np.abs(answers.value[heaviest] - counts[heaviest]) / counts[heaviest]
         share = counts[heaviest] / counts.sum()
         assert (relative <= epsilon / share).all()
@@ -100,11 +101,12 @@ def test_self_joins_and_inner_products(optimize_for):
         theorem = config.epsilon_sw**2 + 2 * config.epsilon_sw + config.epsilon_cm * (1 + config.epsilon_sw) ** 2
         if optimize_for == "inner":
             assert theorem == pytest.approx(0.1)
+        assert sketches[0].self_join(last=last, confidence=1).covers((mine**2).sum())
+        assert sketches[0].inner_product(sketches[1], last=last, confidence=1).covers((mine * theirs).sum())
         for answer, exact, norm in (
             (sketches[0].self_join(last=last), (mine**2).sum(), mine.sum() ** 2),
             (sketches[0].inner_product(sketches[1], last=last), (mine * theirs).sum(), mine.sum() * theirs.sum()),
         ):
-            assert answer.upper >= exact
             outside += not answer.covers(exact)
             beyond += abs(answer.value - exact) > theorem * norm
     assert outside <= allowed_failures(delta, TRIALS)

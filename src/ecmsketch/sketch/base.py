@@ -13,7 +13,7 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.config.budget import carried_epsilon, point_error, slices_carried_epsilon
 from ecmsketch.config.sketch_config import CHANGEABLE
 from ecmsketch.errors import ConfigError, InputError, QueryError
-from ecmsketch.estimate import Estimate, Estimates, Series
+from ecmsketch.estimate import Estimate, Estimates, Series, together
 from ecmsketch.inputs.items import hash_item
 from ecmsketch.inputs.kinds import Kinds
 from ecmsketch.inputs.ticks import Span, Tick, to_span, to_tick
@@ -141,7 +141,7 @@ class BaseSketch(CellReading, ABC):
         """How often an item came in a range."""
 
     @locked
-    def history(self, item: Any, step: Span, last: Span | None = None) -> Series:
+    def history(self, item: Any, step: Span, last: Span | None = None, *, confidence: float | None = None) -> Series:
         """How often an item came in every `step` of a range, oldest first: for plotting.
 
         Each entry is an interval, so its error is relative to all that came after it began (docs/guarantees.md).
@@ -156,9 +156,14 @@ class BaseSketch(CellReading, ABC):
                 f"got {length}"
             )
         ends = np.arange(until, since + length - 1, -length, dtype=np.int64)[::-1]
-        points = [self.estimate(item, between=(int(end) - length, int(end))) for end in ends]
-        value, lower, upper = (np.array([getattr(point, name) for point in points]) for name in Estimate._fields[:3])
-        return Series(ends, length, Estimates(value, lower, upper, self.config.confidence))
+        return Series(ends, length, self._step_points(item, int(ends[0]) - length, length, len(ends), confidence))
+
+    def _step_points(self, item: Any, since: int, length: int, steps: int, confidence: float | None) -> Estimates:
+        """How often an item came in each of some steps of equal length."""
+        if confidence is not None:
+            raise QueryError(f"confidence: {type(self).__name__} answers with that of its config only")
+        starts = range(since, since + steps * length, length)
+        return together([self.estimate(item, between=(start, start + length)) for start in starts])
 
     @locked
     def serialize(self) -> bytes:

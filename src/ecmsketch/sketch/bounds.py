@@ -1,14 +1,16 @@
 """Turns what cells hold into answers: estimates, with bounds that follow from those of the cells.
 
-A cell's upper bound bounds every item in it. Below, a row's collisions stay under e/width of the other
-arrivals with probability 1 - 1/e (Markov), and the rows fail independently: so some row of `depth` holds
-with probability 1 - e^-depth, and the least of the rows' lower bounds, less the collisions, is safe.
+A cell's upper bound bounds every item in it. Below, the least of the rows' lower bounds, less what collisions are
+likely to add at most, is safe. The table itself says how much that is (`centred_point`). Without the table, a row's
+collisions stay under e/width of the other arrivals with probability 1 - 1/e (Markov), and the rows fail independently:
+so some row of `depth` holds with probability 1 - e^-depth (`point`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import e
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,30 @@ def point(rows: Reading, norm: float, config: SketchConfig) -> Estimates:
     return Estimates(value, lower, upper, config.confidence)
 
 
+class Collisions(NamedTuple):
+    """What the table of a range says about an item's least collision, whatever the item."""
+
+    expected: float
+    sums: NDArray[np.float64]
+    """The sum of each row's cells."""
+    likely: float
+    """What it exceeds with probability `delta` at most; infinite if no probability is allowed."""
+    delta: float
+
+
+def centred_point(rows: Reading, width: int, collisions: Collisions) -> Estimates:
+    """Per item the least row, less what collisions are expected to add. `rows` is depth x items.
+
+    The mean of a row's other cells is what that row's collision is expected to be. The least one is not expected to be
+    more, so no more is subtracted: this keeps the promise for an item that makes up most of a stream.
+    """
+    least, upper = rows.lower.min(axis=0), rows.upper.min(axis=0)
+    others = (collisions.sums[:, None] - rows.value).min(axis=0) / width
+    lower = np.maximum(least - collisions.likely, 0.0)
+    value = rows.value.min(axis=0) - np.minimum(others, collisions.expected)
+    return Estimates(np.clip(value, lower, upper), lower, upper, 1 - collisions.delta)
+
+
 def total(table: Reading, config: SketchConfig) -> Estimate:
     """All arrivals. Every row has seen each of them once, so all rows' bounds hold, and so does their intersection.
 
@@ -38,19 +64,12 @@ def total(table: Reading, config: SketchConfig) -> Estimate:
     return Estimate(float(np.clip(value.mean(), low, high)), low, high, confidence)
 
 
-def inner_product(
-    ours: Reading, others: Reading, norm: Estimate, other_norm: Estimate, config: SketchConfig
-) -> Estimate:
-    """Theorem 2: per row the sum of products of cells; the least row."""
+def inner_product(ours: Reading, others: Reading, config: SketchConfig) -> Estimate:
+    """Theorem 2: per row the sum of products of cells; the least row. For cells whose bounds may fail (joins.py)."""
+    norms = total(ours, config).upper * total(others, config).upper
     value, least, upper = ((mine * theirs).sum(axis=1).min() for mine, theirs in zip(ours, others, strict=True))
-    lower = _without_collisions(np.asarray(least), norm.upper * other_norm.upper, config.width)
+    lower = _without_collisions(np.asarray(least), norms, config.width)
     return Estimate(float(value), float(min(lower, value)), float(upper), config.confidence)
-
-
-def self_join(table: Reading, norm: Estimate, config: SketchConfig) -> Estimate:
-    """An inner product with oneself; every arrival also meets itself, so it is never below their number."""
-    join = inner_product(table, table, norm, norm, config)
-    return join._replace(lower=max(join.lower, min(norm.lower, join.value)))
 
 
 def _without_collisions(least: NDArray[np.float64], norm: float, width: int) -> NDArray[np.float64]:
@@ -85,6 +104,12 @@ def agree(certain: Estimates, probable: Estimates) -> Estimates:
     lower = np.where(probable.lower > certain.upper, certain.lower, np.maximum(certain.lower, probable.lower))
     upper = np.where(probable.upper < certain.lower, certain.upper, np.minimum(certain.upper, probable.upper))
     return Estimates(np.clip(probable.value, lower, upper), lower, upper, probable.confidence)
+
+
+def change(newer: Estimates, older: Estimates, confidence: float) -> Estimates:
+    """How much more often items came in one range than in another. Each lower bound fails half as often as allowed."""
+    lower, upper = newer.lower - older.upper, newer.upper - older.lower
+    return Estimates(np.clip(newer.value - older.value, lower, upper), lower, upper, confidence)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,10 @@ from ecmsketch.sketch import bounds
 from ecmsketch.sketch.gathering import Gathering
 from ecmsketch.sketch.locks import locked
 from ecmsketch.sketch.ranges import Interval, ticks_asked
+from ecmsketch.sketch.table_memory import TableView
 from ecmsketch.slices import SlicedStream
+from ecmsketch.slices.centring import expected_collisions, likely_collision
+from ecmsketch.slices.stream_reading import blocks_of
 
 _MOST_NORMS = 1024
 """Ranges whose number of arrivals is remembered."""
@@ -77,6 +81,34 @@ class CellReading(Gathering):
         """Consecutive cells over a range, from the one numbered `first`, as rows x columns."""
         cells = np.arange(first, first + shape[0] * shape[1], dtype=np.uint32)
         return Reading(*(part.reshape(shape) for part in self._read(cells, since, until)))
+
+    def _view(self, since: int, until: int) -> TableView:
+        """All cells of one table over a range."""
+        return self._tables.view((since, until), lambda: self._new_view(since, until))
+
+    def _new_view(self, since: int, until: int) -> TableView:
+        config = self._state.config
+        cells = self._all_since(since)
+        now = self._flushed().now
+        if now is not None and until < now:
+            cells = bounds.difference(cells, self._all_since(until))
+        (expected,) = expected_collisions(np.rint(cells.value).astype(np.int64), blocks_of(config))
+        return TableView(cells, float(expected), cells.value.reshape(config.depth, config.width).sum(axis=1))
+
+    def _all_since(self, since: int) -> Reading:
+        every = np.arange(self._state.config.cells, dtype=np.uint32)
+        return self._tables.cells_since(since, lambda: self._read_since(every, since))
+
+    def _collisions(self, since: int, until: int, delta: float) -> bounds.Collisions:
+        """What collisions add to an item's count in a range."""
+        return self._tables.collisions_in((since, until, delta), lambda: self._new_collisions(since, until, delta))
+
+    def _new_collisions(self, since: int, until: int, delta: float) -> bounds.Collisions:
+        view, likely = self._view(since, until), inf
+        if delta > 0:
+            most = np.floor(view.cells.upper * (1 + 2.0**-50)).astype(np.int64)  # rounding must not make it less
+            likely = float(likely_collision(most, blocks_of(self._state.config), 0, delta))
+        return bounds.Collisions(view.expected, view.sums, likely, delta)
 
     def _norm(self, since: int, until: int) -> Estimate:
         """All arrivals in a range, from the fewest cells that have counted each of them; remembered until a change."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,23 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters import Reading
 from ecmsketch.errors import ConfigError, QueryError
-from ecmsketch.estimate import Estimate, Estimates, HeavyHitter
-from ecmsketch.heavy.candidates import Candidates
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.estimate import Estimate, Estimates, exactly, together
 from ecmsketch.inputs.items import as_sequence, hash_item, hash_items
 from ecmsketch.inputs.kinds import check_asked, describe, kind_of, share_kinds
 from ecmsketch.inputs.row_hashes import cells_of
 from ecmsketch.inputs.ticks import Span
-from ecmsketch.sketch import bounds, codec
-from ecmsketch.sketch.base import BaseSketch
-from ecmsketch.sketch.heaviness import heaviness
+from ecmsketch.sketch import bounds, codec, joins
+from ecmsketch.sketch.confidence import delta_of
+from ecmsketch.sketch.heavy_questions import HeavyQuestions
 from ecmsketch.sketch.locks import all_locked, locked
-from ecmsketch.sketch.ranges import Asked, Interval
+from ecmsketch.sketch.ranges import Interval
 from ecmsketch.slices import SlicedStream
+from ecmsketch.slices.stream_reading import Counts
 
 Item = str | bytes | int | tuple[str | bytes | int, ...]
 
 
-class EcmSketch(BaseSketch):
+class EcmSketch(HeavyQuestions):
     """Counts items over a sliding window, in little memory; any range up to the window can be asked.
 
     >>> sketch = EcmSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600))
@@ -55,10 +55,24 @@ class EcmSketch(BaseSketch):
         last: Span | None = None,
         between: Interval | None = None,
         last_arrivals: int | None = None,
+        *,
+        confidence: float | None = None,
     ) -> Estimate:
-        """How often an item came in a range of ticks, or among the last so many arrivals of all items."""
-        key = self._key_of(item)
-        return self._estimate(np.array([key], np.uint64), last, between, last_arrivals)[0]
+        """How often an item came in a range of ticks, or among the last so many arrivals of all items.
+
+        `upper` always holds. `lower` holds with probability `confidence`, by default that of the config; with
+        confidence=1 only what is certain is said (docs/guarantees.md).
+        """
+        keys = np.array([self._key_of(item)], np.uint64)
+        delta = delta_of(self._state.config, confidence)
+        with self._lock:
+            if last_arrivals is not None:
+                return self._estimate(keys, last, between, last_arrivals, delta)[0]
+            since, until = self._range(last, between)
+            engine = self._state.counters
+            if isinstance(engine, SlicedStream):
+                return engine.one_point(keys, self._rows, since, until, delta)
+            return self._point(keys, since, until, delta)[0]
 
     def estimate_many(
         self,
@@ -66,12 +80,16 @@ class EcmSketch(BaseSketch):
         last: Span | None = None,
         between: Interval | None = None,
         last_arrivals: int | None = None,
+        *,
+        confidence: float | None = None,
     ) -> Estimates:
-        """How often each of many items came; ranges as for `estimate`."""
+        """How often each of many items came; ranges and confidence as for `estimate`, for each of them."""
         items = as_sequence(items)
         keys = hash_items(items)
         check_asked(self._state.kinds, self._kinds_of(items))
-        return self._estimate(keys, last, between, last_arrivals)
+        delta = delta_of(self._state.config, confidence)
+        with self._lock:
+            return self._estimate(keys, last, between, last_arrivals, delta)
 
     def cells(self, item: Item, last: Span | None = None, between: Interval | None = None) -> Reading:
         """What the cells of an item hold over a range, one cell in each row: arrays .value, .lower and .upper.
@@ -94,30 +112,50 @@ class EcmSketch(BaseSketch):
     def _everything(self, since: int, until: int) -> Estimate:
         if self.config.model == "count":
             arrivals = float(max(until, 0) - max(since, 0))  # the window may reach before the first arrival
-            return Estimate(arrivals, arrivals, arrivals, 1.0)
+            return exactly(arrivals)
         if self.config.counter == "slices":
             return self._norm(since, until)
         return bounds.total(self._table(since, until), self.config)
 
     @locked
-    def self_join(self, last: Span | None = None, between: Interval | None = None, unproven: bool = False) -> Estimate:
+    def self_join(
+        self,
+        last: Span | None = None,
+        between: Interval | None = None,
+        unproven: bool = False,
+        *,
+        confidence: float | None = None,
+    ) -> Estimate:
         """The sum over all items of their squared frequency in a range (second frequency moment).
 
-        With counter="rw" there is no proof of its error; `unproven=True` asks for it all the same.
+        Both bounds hold with probability `confidence`; with confidence=1 they always hold, and are wider. With
+        counter="rw" there is no proof of its error; `unproven=True` asks for it all the same.
         """
         self._check_proven("self_join", unproven)
+        delta = delta_of(self.config, confidence)
         since, until = self._range(last, between)
+        counts = self._exact_counts(since, until)
+        if counts is not None:
+            return exactly(float(counts[1] @ counts[1]))
         table = self._table(since, until)
-        norm = bounds.total(table, self.config)
-        return bounds.self_join(table, norm, self.config)
+        if self.config.counter == "rw":
+            join = bounds.inner_product(table, table, self.config)
+            return join._replace(lower=max(join.lower, min(bounds.total(table, self.config).lower, join.value)))
+        return joins.self_join(table, self._everything(since, until), delta)
 
     def inner_product(
-        self, other: EcmSketch, last: Span | None = None, between: Interval | None = None, unproven: bool = False
+        self,
+        other: EcmSketch,
+        last: Span | None = None,
+        between: Interval | None = None,
+        unproven: bool = False,
+        *,
+        confidence: float | None = None,
     ) -> Estimate:
         """The sum over all items of their frequency here times their frequency in `other` (size of a join).
 
-        With model="time" both are asked over the same ticks, up to the later of the two clocks. With counter="rw"
-        there is no proof of its error; `unproven=True` asks for it all the same.
+        With model="time" both are asked over the same ticks, up to the later of the two clocks. Bounds are as for
+        `self_join`. With counter="rw" there is no proof of its error; `unproven=True` asks for it all the same.
         """
         self._check_proven("inner_product", unproven)
         if not isinstance(other, EcmSketch):
@@ -132,117 +170,29 @@ class EcmSketch(BaseSketch):
                 f"inner_product: one sketch counts {describe(self.kinds)} items and the other "
                 f"{describe(other.kinds)} items, so they share none; convert the items of one stream"
             )
+        delta = delta_of(self.config, confidence)
         with all_locked([self, other]):
-            return self._inner_product(other, last, between)
+            return self._inner_product(other, last, between, delta)
 
-    def _inner_product(self, other: EcmSketch, last: Span | None, between: Interval | None) -> Estimate:
+    def _inner_product(self, other: EcmSketch, last: Span | None, between: Interval | None, delta: float) -> Estimate:
         if self.config.model == "time":
             clocks = [clock for clock in (self.now, other.now) if clock is not None]
             mine = theirs = self._range(last, between, max(clocks, default=0))
         else:
             mine, theirs = self._range(last, between), other._range(last, between)
+        counts, other_counts = self._exact_counts(*mine), other._exact_counts(*theirs)
+        if counts is not None and other_counts is not None:
+            _, here, there = np.intersect1d(counts[0], other_counts[0], assume_unique=True, return_indices=True)
+            return exactly(float(counts[1][here] @ other_counts[1][there]))
         ours, others = self._table(*mine), other._table(*theirs)
-        return bounds.inner_product(
-            ours, others, bounds.total(ours, self.config), bounds.total(others, self.config), self.config
-        )
+        if self.config.counter == "rw":
+            return bounds.inner_product(ours, others, self.config)
+        return joins.inner_product(ours, others, delta)
 
-    @locked
-    def heavy_hitters(
-        self,
-        phi: float | None = None,
-        last: Span | None = None,
-        between: Interval | None = None,
-        last_arrivals: int | None = None,
-        *,
-        count: int | None = None,
-        no_miss: bool = False,
-    ) -> list[HeavyHitter]:
-        """Items that came at least a share `phi` of the arrivals, or at least `count` times; most frequent first.
-
-        Needs heavy_hitters=True in the config. Surely found, in a range that ends now: whatever came phi + epsilon of
-        the arrivals (with cells, phi/(1 - epsilon_sw)); with `no_miss`, in any range, whatever came phi of them. An
-        item that came less than the threshold less epsilon of the arrivals is reported with probability delta at most
-        (docs/guarantees.md). A threshold so low that an item above it could be missed is refused.
-        With `last_arrivals`, where the oldest tick is counted in proportion, `no_miss` counts it in full.
-
-        >>> config = SketchConfig(epsilon=0.01, delta=0.01, window=3600, heavy_hitters=True)
-        >>> sketch = EcmSketch(config)
-        >>> sketch.update_many(["/index.html", "/logo.png", "/index.html"], [10, 11, 12])
-        >>> [hitter.item for hitter in sketch.heavy_hitters(0.5, last=60)]
-        ['/index.html']
-        """
-        asked = self._asked(last, between, last_arrivals)
-        everything = self._everything(asked.since, asked.until)
-        wanted = heaviness(phi, count, last_arrivals, everything)
-        least = self._threshold(wanted.least, asked, no_miss)
-        keys, found, missed = self._candidates(asked)
-        if everything.upper > 0 and least <= missed:
-            raise QueryError(
-                f"heavy_hitters: {wanted.share:g} of the arrivals is too low for this sketch: items with up to "
-                f"{missed + 1} arrivals may be missing. Ask for a larger share, or build with a smaller epsilon"
-            )
-        counts = found.upper if self._by_upper(asked, no_miss) else found.value
-        return self._named(keys, found, (counts >= least) & (found.upper > 0))
-
-    @locked
-    def top(
-        self, k: int, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
-    ) -> list[HeavyHitter]:
-        """The `k` items that seem to have come most often, most frequent first; fewer if fewer are named.
-
-        Needs heavy_hitters=True in the config. Items that came less than epsilon of the arrivals may be missing.
-        """
-        if not is_integer(k) or k < 1:
-            raise QueryError(f"top: expected a number of items, 1 or more, got {k!r}")
-        keys, found, _ = self._candidates(self._asked(last, between, last_arrivals))
-        return self._named(keys, found, found.value > 0)[: int(k)]
-
-    def _candidates(self, asked: Asked) -> tuple[NDArray[np.uint64], Estimates, int]:
-        """Hashes of items that may be heavy in a range, how often they came, and how often any other did at most."""
-        if not self.config.heavy_hitters:
-            raise QueryError(
-                "heavy_hitters: this sketch keeps no names; build it with heavy_hitters=True in its config"
-            )
-        keys, missed = self._names_in(asked.since, asked.until)
-        always = self.config.delta_sw == 0  # else the number of arrivals in a range may be wrong
-        certain = asked.answer(lambda since, until: self._by_name(keys, since, until), always, always)
-        point = asked.answer(lambda since, until: self._point(keys, since, until), *self._sure)
-        return keys, bounds.agree(certain, point), missed
-
-    def _names_in(self, since: int, until: int) -> tuple[NDArray[np.uint64], int]:
-        """Hashes of the items named in a range, and how often any other came in it at most."""
-        held = self._state.late.held
-        inside = (held.ticks > since) & (held.ticks <= until)
-        named = self._summaries(since, until)
-        keys = np.unique(np.concatenate([held.items[inside], *(part.keys for part in named)]))
-        return keys, sum(part.missed for part in named)
-
-    def _by_name(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
-        """How often some items came, by the counts of names: bounds that always hold. `keys` has all items named."""
-        held = self._state.late.held
-        inside = (held.ticks > since) & (held.ticks <= until)
-        lower, upper = np.zeros(len(keys)), np.zeros(len(keys))
-        for part in self._summaries(since, until):
-            where = np.searchsorted(keys, part.keys)
-            lower[where] += part.lower
-            upper += part.missed
-            upper[where] += part.upper - part.missed
-        where = np.searchsorted(keys, held.items[inside])
-        for bound in (lower, upper):
-            np.add.at(bound, where, held.explicit_weights()[inside])
-        return Estimates(upper, lower, upper, 1.0)
-
-    def _summaries(self, since: int, until: int) -> list[Candidates]:
-        state = self._flushed()
-        parts = (state.frequent, state.late.frequent)
-        return [part.candidates(since, until) for part in parts if part is not None]
-
-    def _named(self, keys: NDArray[np.uint64], found: Estimates, which: NDArray[np.bool_]) -> list[HeavyHitter]:
-        """The chosen candidates with their names, most frequent first."""
-        chosen = np.flatnonzero(which)
-        order = chosen[np.lexsort((keys[chosen], -found.value[chosen]))]
-        names = self._state.names
-        return [HeavyHitter(names.get(key := int(keys[i]), key), found[int(i)]) for i in order]
+    def _exact_counts(self, since: int, until: int) -> Counts | None:
+        """Items and how often they came, if all that lies in a range is kept as events."""
+        engine = self._flushed().counters
+        return engine.exact_counts(since, until) if isinstance(engine, SlicedStream) else None
 
     def _key_of(self, item: Item) -> int:
         """An item's hash, if items of its kind are counted here."""
@@ -257,24 +207,42 @@ class EcmSketch(BaseSketch):
                 "queries; use counter='eh' or 'dw', or ask with unproven=True"
             )
 
-    @locked
-    def _estimate(self, items: NDArray[np.uint64], last: Any, between: Any, last_arrivals: int | None) -> Estimates:
-        asked = self._asked(last, between, last_arrivals)
-        return asked.answer(lambda since, until: self._point(items, since, until), *self._sure)
+    def _estimate(
+        self, keys: NDArray[np.uint64], last: Any, between: Any, last_arrivals: int | None, delta: float
+    ) -> Estimates:
+        return self._points(keys, self._asked(last, between, last_arrivals), delta)
 
-    @property
-    def _sure(self) -> tuple[bool, bool]:
-        """Whether an item's lower bound always holds, and whether its upper one does."""
-        return False, self.config.delta_sw == 0
-
-    def _point(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
+    def _step_points(self, item: Any, since: int, length: int, steps: int, confidence: float | None) -> Estimates:
+        delta, key = delta_of(self.config, confidence), self._key_of(item)
         engine = self._flushed().counters
         if isinstance(engine, SlicedStream):
-            return engine.point(keys, self._rows, 0, since, until)
+            return engine.step_points(key, self._rows, since, length, steps, delta)
+        keys, starts = np.array([key], np.uint64), range(since, since + steps * length, length)
+        return together([self._point(keys, start, start + length, delta)[0] for start in starts])
+
+    def _point(self, keys: NDArray[np.uint64], since: int, until: int, delta: float) -> Estimates:
+        engine = self._flushed().counters
+        if isinstance(engine, SlicedStream):
+            return engine.point(keys, self._rows, 0, since, until, delta)
+        if self.config.counter == "rw":
+            rows = self._cells_of(keys, lambda cells: self._read(cells, since, until))
+            return bounds.point(rows, self._norm(since, until).upper, self.config)
+        collisions = self._collisions(since, until, delta)
+        if len(keys) == 1:  # quicker than the whole table, which may be forgotten
+            rows = self._cells_of(keys, lambda cells: self._read(cells, since, until))
+        else:
+            rows = self._cells_of(keys, self._view(since, until).read)
+        return bounds.centred_point(rows, self.config.width, collisions)
+
+    def _least_reading(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
+        rows = self._cells_of(keys, self._view(since, until).read)
+        value, lower, upper = (part.min(axis=0) for part in rows)
+        return Estimates(value, np.zeros_like(lower), upper, 1.0)
+
+    def _cells_of(self, keys: NDArray[np.uint64], read: Callable[[NDArray[np.uint32]], Reading]) -> Reading:
+        """What the cells of some items hold, as rows x items."""
         cells = cells_of(keys, self._rows)
-        reading = self._read(cells.ravel(), since, until)
-        rows = Reading(*(part.reshape(cells.shape) for part in reading))
-        return bounds.point(rows, self._norm(since, until).upper, self.config)
+        return Reading(*(part.reshape(cells.shape) for part in read(cells.ravel())))
 
     @property
     def _norm_shape(self) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from ecmsketch.inputs.ticks import MIN_TICK
 from ecmsketch.sketch.locks import Lock, new_lock
 from ecmsketch.sketch.room import Room
 from ecmsketch.sketch.state import SketchState
+from ecmsketch.sketch.table_memory import TableMemory
 from ecmsketch.slices import SlicedStream
 
 _FEW_NAMES = 1024
@@ -52,6 +53,7 @@ class Feeding:
         self._pending_limit = min(_pending_wanted(config), _MOST_PENDING)
         self._room = Room(state, self._pending_limit)
         self._norms: dict[tuple[int, int], Estimate] = {}
+        self._tables = TableMemory()
         self._reset_limits()
 
     def _count(self, items: Any, hashed: NDArray[np.uint64], prepared: Prepared) -> None:
@@ -174,6 +176,7 @@ class Feeding:
         if len(state.late.held.ticks) and state.now is not None:
             state.late.settle(state.now, state.config, self._rows)
         self._norms.clear()
+        self._tables.clear()
         self._reset_limits()
 
     def _reset_limits(self) -> None:

@@ -1,8 +1,9 @@
-"""What collisions are expected to add to an item's count, from a table itself.
+"""What collisions are expected to add to an item's count, and how much they add at most, from a table itself.
 
 Take an item out of the table. Its cells are then uniform, one in each row, so the least of its collisions is t or more
-with probability prod over rows of (cells with t or more)/width. The sum of that over t = 1, 2, ... is what the least
-collision is expected to be (docs/guarantees.md).
+with probability S(t) = prod over rows of (cells with t or more)/width. The sum of S(t) over t = 1, 2, ... is what the
+least collision is expected to be. The least t with S(t + 1) <= delta is what it exceeds with probability delta at most
+(docs/guarantees.md).
 """
 
 from __future__ import annotations
@@ -38,32 +39,63 @@ def expected_collisions(table: Any, blocks: Any) -> Any:
     for block in range(blocks.first.shape[0]):
         if not blocks.exact[block]:
             first, width = blocks.first[block], blocks.width[block]
-            found[block] = _expected_least(table, first, blocks.rows[block], width)
+            found[block] = expected_least(table, first, blocks.rows[block], width)
     return found
 
 
 @kernel
-def _expected_least(table: Any, first: Any, rows: Any, width: Any) -> Any:
+def expected_least(table: Any, first: Any, rows: Any, width: Any) -> Any:
     """The sum over t >= 1 of the product over rows of the share of cells that are t or more."""
-    below = np.zeros((rows, _SMALL + 1), np.int64)  # cells of each value, then: cells below it
+    most = int64(_largest(table[first : first + rows * width]))
+    values = min(most, int64(_SMALL)) + int64(1)
+    below = np.zeros((rows, values), np.int64)  # cells of each value, then: cells below it
     large = np.zeros(rows, np.int64)
-    most = int64(0)
     for row in range(rows):
         for j in range(first + row * width, first + (row + 1) * width):
             below[row, min(int64(table[j]), int64(_SMALL))] += int64(1)
-            most = max(most, int64(table[j]))
-        large[row] = below[row, _SMALL]
-    share, expected = np.ones(min(most, int64(_SMALL)) + 1), 0.0
+        if most >= int64(_SMALL):
+            large[row] = below[row, _SMALL]
+    share, expected, part = np.ones(values), 0.0, 1.0 / float64(width)
     for row in range(rows):
         left = width
-        for t in range(1, share.shape[0]):
+        for t in range(1, values):
             left -= below[row, t - 1]
-            share[t] *= float64(left) / float64(width)
-    for t in range(1, share.shape[0]):
+            share[t] *= float64(left) * part
+    for t in range(1, values):
         expected += share[t]
     if most > int64(_SMALL) and share[_SMALL] > 0.0:
         expected += _expected_beyond(table, first, rows, width, large)
     return expected
+
+
+@kernel
+def _largest(cells: Any) -> Any:
+    largest = cells[0]
+    for j in range(cells.shape[0]):
+        largest = max(largest, cells[j])
+    return largest
+
+
+@kernel
+def likely_collision(table: Any, blocks: Any, block: Any, delta: Any) -> Any:
+    """What the least collision in a block of a table exceeds with probability `delta` at most."""
+    first, rows, width = blocks.first[block], blocks.rows[block], blocks.width[block]
+    kind = table.dtype.type
+    low, high = int64(0), int64(_largest(table[first : first + rows * width]))
+    while low < high:  # S(low) > delta, and S(high + 1) <= delta
+        middle = (low + high + int64(1)) // int64(2)
+        share = 1.0
+        for row in range(rows):
+            cells = table[first + row * width : first + (row + int64(1)) * width]
+            reached, least = int64(0), kind(middle)
+            for j in range(cells.shape[0]):
+                reached += int64(1) if cells[j] >= least else int64(0)
+            share *= float64(reached) / float64(width)
+        if share > delta:
+            low = middle
+        else:
+            high = middle - int64(1)
+    return low
 
 
 @kernel

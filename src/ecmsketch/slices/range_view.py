@@ -13,15 +13,17 @@ import numpy as np
 from numba import float64, int64
 from numpy.typing import NDArray
 
+from ecmsketch.inputs.row_hashes import fill_cells
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.centring import Blocks, expected_collisions
 from ecmsketch.slices.profile import share_until
-from ecmsketch.slices.table_planes import add_slice, read_cell
-from ecmsketch.slices.table_pool import ARRIVALS, FIRST, LAST, SLICES, TABLE, TablePool
+from ecmsketch.slices.recent_events import count_between
+from ecmsketch.slices.table_planes import add_slice
+from ecmsketch.slices.table_pool import ARRIVALS, FIRST, LAST, SLICES, TablePool
 
 FEW = 16
 """So many slices inside a range are read one by one."""
-_OUTSIDE, _CUT, _ONE_BY_ONE = -1, -2, 64
+_OUTSIDE, _CUT, ONE_BY_ONE = -1, -2, 64
 """What a slice is to a range: outside, cut by its ends, or inside: then the number of its age, or 64 + its place."""
 
 
@@ -48,6 +50,12 @@ class RangeView(NamedTuple):
     whole: int
     noise: NDArray[np.float64]
     """What collisions are expected to add to an item's count, in each table and block."""
+    summed: NDArray[np.int64]
+    """The tables of slices inside the range as one: a Count-Min table of their arrivals."""
+
+
+NOISE, SHARE, SLACK, MOST = 0, 1, 2, 3
+"""Columns of `table_parts`: a table adds SHARE of an item's count less NOISE, kept within SLACK, and MOST at most."""
 
 
 @kernel
@@ -76,7 +84,7 @@ def locate(facts: Any, count: Any, since: Any, until: Any, events: Any, carried:
     at, spare = int64(0), max(0.5, carried * float64(later + int64(1)) / float64(max(cut, int64(1))))
     for slot in range(count):
         if role[slot] >= 0 and whole <= int64(FEW):
-            role[slot] = int64(_ONE_BY_ONE) + slot
+            role[slot] = int64(ONE_BY_ONE) + slot
         if role[slot] == int64(_CUT):
             arrivals = facts[slot, ARRIVALS]
             slots[at], slack[at], most[at] = slot, float64(arrivals) * spare, float64(arrivals)
@@ -88,73 +96,57 @@ def locate(facts: Any, count: Any, since: Any, until: Any, events: Any, carried:
     return role, slots, shares, slack, most, inside
 
 
-def build_view(pool: TablePool, located: Located, blocks: Blocks, cells: int, known: dict[int, Any]) -> RangeView:
-    """Add up the tables of a range. `known` is what collisions add in single slices, as far as that is known."""
+def build_view(pool: TablePool, located: Located, blocks: Blocks, cells: int, noise: NDArray[np.float64]) -> RangeView:
+    """Add up the tables of a range. `noise` is what collisions add in single slices; nan where it is not known yet."""
     role, slots = located.role, located.slots
     groups = np.unique(role[role >= 0])
-    tables: NDArray[Any] = np.zeros((len(groups) + len(slots), cells), _cell_type(pool))
+    tables: NDArray[Any] = np.zeros((len(groups) + len(slots), cells), cell_type(pool))
     target = np.where(role >= 0, np.searchsorted(groups, role), _OUTSIDE)
     target[slots] = len(groups) + np.arange(len(slots))
-    _fill(pool, target, tables)
-    noise = np.empty((len(tables), len(blocks.first)))
-    for i, slot in enumerate([*(groups - _ONE_BY_ONE).tolist(), *slots.tolist()]):
-        if slot < 0:
-            noise[i] = expected_collisions(tables[i], blocks)
-        else:
-            if slot not in known:
-                known[slot] = expected_collisions(tables[i], blocks)
-            noise[i] = known[slot]
-    return RangeView(tables, len(groups), noise)
+    single = np.concatenate([groups - ONE_BY_ONE, slots])
+    found = _fill(pool, target, single, blocks, noise, tables)
+    return RangeView(tables, len(groups), found, tables[: len(groups)].sum(axis=0, dtype=np.int64))
 
 
-def view_cells(
-    pool: TablePool, located: Located, blocks: Blocks, cells: NDArray[np.uint32], known: dict[int, Any]
-) -> RangeView | None:
-    """The tables of a range, of which only some cells are read; None if many slices lie inside the range."""
-    inside = np.flatnonzero(located.role >= 0)
-    if len(inside) and located.role.item(inside.item(0)) < _ONE_BY_ONE:
-        return None
-    slots = np.concatenate([inside, located.slots])
-    for slot in slots.tolist():
-        if slot not in known:
-            table: NDArray[Any] = np.zeros(int((blocks.rows * blocks.width).sum()), _cell_type(pool))
-            add_slice(pool, slot, table)
-            known[slot] = expected_collisions(table, blocks)
-    noise = np.array([known[slot] for slot in slots.tolist()])
-    return RangeView(_read_cells(pool, slots, cells.ravel()), len(inside), noise)
-
-
-def _cell_type(pool: TablePool) -> type:
+def cell_type(pool: TablePool) -> type:
+    """The type of numbers that hold all arrivals of some slices."""
     arrivals = float(pool.facts[: pool.used.item(SLICES), ARRIVALS].sum(dtype=np.float64))
     return np.int32 if arrivals < 2**31 else np.int64
 
 
+def table_parts(view: RangeView, located: Located, block: int) -> NDArray[np.float64]:
+    """What each table of a range adds to an item's count: all of it, or what is known of a slice that is cut."""
+    parts = np.empty((len(view.tables), 4))
+    parts[:, NOISE], parts[: view.whole, SHARE], parts[: view.whole, SLACK:] = view.noise[:, block], 1.0, np.inf
+    cut = parts[view.whole :]
+    cut[:, SHARE], cut[:, SLACK], cut[:, MOST] = located.shares, located.slack, located.most
+    return parts
+
+
 @kernel
-def _read_cells(pool: Any, slots: Any, cells: Any) -> Any:
-    found = np.empty((slots.shape[0], cells.shape[0]), np.int64)
-    for i in range(slots.shape[0]):
-        number = pool.facts[slots[i], TABLE]
-        for j in range(cells.shape[0]):
-            found[i, j] = read_cell(pool, number, int64(cells[j]))
+def _fill(pool: Any, target: Any, single: Any, blocks: Any, noise: Any, tables: Any) -> Any:
+    """Add up tables, and find out what collisions add in each of them. `single` are those of one slice, or negative."""
+    for slot in range(target.shape[0]):
+        if target[slot] >= 0:
+            add_slice(pool, slot, tables[target[slot]])
+    found = np.empty((tables.shape[0], noise.shape[1]))
+    for i in range(tables.shape[0]):
+        slot = single[i]
+        if slot < 0:
+            found[i] = expected_collisions(tables[i], blocks)
+        else:
+            if np.isnan(noise[slot, 0]):
+                noise[slot] = expected_collisions(tables[i], blocks)
+            found[i] = noise[slot]
     return found
 
 
 @kernel
-def _fill(pool: Any, target: Any, tables: Any) -> None:
-    for slot in range(target.shape[0]):
-        if target[slot] >= 0:
-            add_slice(pool, slot, tables[target[slot]])
-
-
-@kernel
-def read_points(
-    tables: Any, whole: Any, cells: Any, noise: Any, shares: Any, slack: Any, most: Any, exact: Any, inside: Any,
-    share: Any,
-) -> Any:  # fmt: skip
+def read_points(tables: Any, whole: Any, parts: Any, cells: Any, exact: Any, likely: Any) -> Any:
     """Read items, whose cells are rows x items, from the tables of a range: (value, lower, upper).
 
-    `exact` is what events say. At most `share` of the `inside` arrivals collide with an item, with the probability of
-    the config's confidence: f >= cell - share (inside - f) solved for f is the lower bound (docs/guarantees.md).
+    `exact` is what events say. An item's least collision in the sum of the whole tables is above `likely` only with the
+    probability that was asked; without any such promise `likely` is infinite (docs/guarantees.md).
     """
     rows, count = cells.shape
     value, lower, upper = np.empty(count), np.empty(count), np.empty(count)
@@ -169,16 +161,23 @@ def read_points(
                 smallest = min(smallest, cell)
                 if t < whole:
                     sums[row] += cell
-            if t < whole:
-                largest += smallest
-                best += smallest - noise[t]
-            else:
-                cut = t - whole
-                largest += min(smallest, most[cut])
-                part = shares[cut] * (smallest - noise[t])
-                best += min(max(part, smallest - slack[cut]), slack[cut])
+            largest += min(smallest, parts[t, MOST])
+            part = parts[t, SHARE] * (smallest - parts[t, NOISE])
+            best += min(max(part, smallest - parts[t, SLACK]), parts[t, SLACK])
         upper[i] = exact[i] + largest
-        sure = max((sums.min() - share * float64(inside)) / (1.0 - share), 0.0) if share < 1.0 else 0.0
-        lower[i] = min(exact[i] + sure, upper[i])
+        lower[i] = min(exact[i] + max(sums.min() - likely, 0.0), upper[i])
         value[i] = min(max(exact[i] + best, lower[i]), upper[i])
     return value, lower, upper
+
+
+@kernel
+def read_point(
+    keys: Any, rows: Any, items: Any, weights: Any, begin: Any, end: Any, tables: Any, whole: Any, parts: Any,
+    likely: Any,
+) -> Any:  # fmt: skip
+    """Read one item from the tables of a range and the events begin .. end - 1: (value, lower, upper)."""
+    cells = np.empty((rows.low.shape[0], 1), np.uint32)
+    fill_cells(keys, rows, cells)
+    exact = np.full(1, count_between(items, weights, keys[0], begin, end))
+    value, lower, upper = read_points(tables, whole, parts, cells, exact, likely)
+    return value[0], lower[0], upper[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numba import int64
+from numba import float64, int64
 from numpy.typing import NDArray
 
 from ecmsketch.counters.arrivals import Batch
@@ -79,6 +79,21 @@ class RecentEvents(NamedTuple):
         """How many arrivals lie in (since, until]."""
         return int(_arrivals(len(self), self.base, self.offsets, self.weights, since, until, int(counted)))
 
+    def between(self, since: int, until: int) -> tuple[int, int]:
+        """The events begin .. end - 1 that lie in (since, until], if a weight counts whole at its tick."""
+        if len(self.offsets) == 0:
+            ends = [min(max(tick - self.base + 1, 0), len(self.items)) for tick in (since, until)]
+        else:
+            ends = [int(np.searchsorted(self.offsets, tick - self.base, side="right")) for tick in (since, until)]
+        return ends[0], max(ends)
+
+    def by_step(self, item: int, first: int, length: int, steps: int, counted: bool) -> tuple[Any, Any]:
+        """How often an item came in each of some steps of equal length after the tick `first`; all arrivals in each."""
+        found: tuple[Any, Any] = _by_step(
+            self.items, self.base, self.offsets, self.weights, np.uint64(item), first, length, steps, int(counted)
+        )
+        return found
+
     def shift(self, by: int) -> RecentEvents:
         """The same events, later by so many ticks."""
         return RecentEvents(self.items, self.base + by, self.offsets, self.weights)  # _replace goes by the length
@@ -130,3 +145,38 @@ def _arrivals(length: Any, base: Any, offsets: Any, weights: Any, since: Any, un
         tick = base + (int64(offsets[i]) if offsets.shape[0] else int64(i))
         found += _part(tick, weights[i] if weights.shape[0] else int64(1), since, until, counted)
     return found
+
+
+@kernel
+def count_between(items: Any, weights: Any, item: Any, begin: Any, end: Any) -> Any:
+    """How often an item came among the events begin .. end - 1. Simple loops: the compiler makes them parallel."""
+    some, found = items[begin:end], int64(0)
+    if weights.shape[0] == 0:
+        for i in range(some.shape[0]):
+            found += int64(1) if some[i] == item else int64(0)
+        return float64(found)
+    counts = weights[begin:end]
+    for i in range(some.shape[0]):
+        found += counts[i] if some[i] == item else int64(0)
+    return float64(found)
+
+
+@kernel
+def _by_step(
+    items: Any, base: Any, offsets: Any, weights: Any, item: Any, first: Any, length: Any, steps: Any, counted: Any
+) -> Any:
+    """An item's events and all events by step. If ticks number arrivals, an event may lie in several steps."""
+    found, everything = np.zeros(steps), np.zeros(steps)
+    for i in range(items.shape[0]):
+        tick = base + (int64(offsets[i]) if offsets.shape[0] else int64(i))
+        weight = weights[i] if weights.shape[0] else int64(1)
+        before = tick - (weight if counted else int64(1))
+        for step in range(
+            max((before - first) // length, int64(0)), min((tick - first - int64(1)) // length + 1, steps)
+        ):
+            since = first + step * length
+            part = _part(tick, weight, since, since + length, counted)
+            everything[step] += float64(part)
+            if items[i] == item:
+                found[step] += float64(part)
+    return found, everything

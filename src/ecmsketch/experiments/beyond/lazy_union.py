@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.experiments.data.exact_counts import Truth, count_exactly
 from ecmsketch.experiments.data.site_files import site_files, sketch_site
-from ecmsketch.experiments.paper.accuracy import observe_points, overall, promised
+from ecmsketch.experiments.paper.accuracy import least_cells, observe_points, overall, promised
 from ecmsketch.experiments.paper.variants import Variant
 from ecmsketch.experiments.spec import Context, Experiment, Row
 from ecmsketch.sketch import EcmSketch
@@ -56,7 +56,7 @@ def _answers(sketches: list[EcmSketch]) -> SummedAnswers:
     """The summed answers of all sketches to point queries."""
 
     def answer(truth: Truth) -> NDArray[np.float64]:
-        total: Any = sum(sketch.estimate_many(truth.items, last=truth.last).value for sketch in sketches)
+        total: Any = sum(least_cells(sketch, truth) for sketch in sketches)
         return np.asarray(total, np.float64)
 
     return answer
