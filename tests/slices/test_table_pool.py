@@ -67,10 +67,10 @@ def test_tables_are_read_back(cells, count, seed):
 def test_small_and_large_scratch_tables_store_the_same(cells, seed):
     table = np.minimum(table_of(cells, np.random.default_rng(seed)), 2**16 - 1)
     padded = np.concatenate([table, np.zeros(-cells % 8, np.int64)])
-    pools = [filled([padded.astype(kind)], cells) for kind in (np.int64, np.uint16)]
+    pools = [filled([padded.astype(kind)], cells) for kind in (np.int64, np.int32, np.uint16)]
     for pool in pools:
         np.testing.assert_array_equal(read(pool, 0, cells), table)
-    assert layout(pools[0], 0) == layout(pools[1], 0)
+    assert layout(pools[0], 0) == layout(pools[1], 0) == layout(pools[2], 0)
 
 
 @given(st.integers(1, 300), st.integers(2, 6), st.integers(0, 2**32))

@@ -180,7 +180,7 @@ class SketchConfig:
     @cached_property
     def block(self) -> int:
         """(slices) Events that become a slice at a time."""
-        return slicing.block_of(self.cells)
+        return slicing.block_of(self.cells, self.recent)
 
     @cached_property
     def recent(self) -> int:

@@ -12,6 +12,8 @@ FIRST_NBYTES = 1024
 """Memory that a first arrival takes: an event, and the arrays it is in."""
 _LEAST_BLOCK, _MOST_BLOCK = 1024, 65_536
 _CELLS_PER_EVENT = 4
+_BLOCKS_OF_RECENT = 8
+"""A block has no less than this part of the newest events: all slices are looked at after every block."""
 _LEAST_SLICE, _MOST_SLICE = 128, 16_384
 _CELLS_PER_SLICED_EVENT = 16
 """A slice's table has so many cells for each event of the smallest slices: with two bits a cell, it takes less memory
@@ -26,9 +28,9 @@ _FULLNESS = 0.75
 """How much a slice holds on average, as a share of the most it may hold."""
 
 
-def block_of(cells: int) -> int:
-    """After how many events older ones become slices, for tables of that many cells."""
-    return min(max(ceil(cells / _CELLS_PER_EVENT), _LEAST_BLOCK), _MOST_BLOCK)
+def block_of(cells: int, recent: int) -> int:
+    """After how many events older ones become slices, for tables of that many cells and so many newest events."""
+    return min(max(ceil(cells / _CELLS_PER_EVENT), recent // _BLOCKS_OF_RECENT, _LEAST_BLOCK), _MOST_BLOCK)
 
 
 def newest_slice_of(cells: int) -> int:

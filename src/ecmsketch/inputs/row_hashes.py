@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import uint64
+from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from ecmsketch.kernels import kernel
@@ -85,6 +85,23 @@ def mix_items(items: Any, rows: RowHashes, row: Any, words: Any) -> None:
 
 
 @kernel
+def hash_row(words: Any, rows: RowHashes, row: Any, cells: Any) -> None:
+    """Write the cells of some words in one row.
+
+    All products are of 32 bits by 32 bits, and the masks say so: for these there is a vector instruction.
+    """
+    mask, half = uint64(0xFFFFFFFF), uint64(32)
+    low_low, low_high = rows.low[row] & mask, rows.low[row] >> half
+    high_low, high_high = rows.high[row] & mask, rows.high[row] >> half
+    shift, width, first = rows.shift[row], rows.width[row] & mask, rows.first[row]
+    for i in range(cells.shape[0]):
+        low, high = words[i] & mask, words[i] >> half
+        carried = (low_low * low + high_low * high + shift) >> half
+        hashed = (carried + low_high * low + high_high * high) & mask
+        cells[i] = uint32(first + ((hashed * width) >> half))
+
+
+@kernel
 def fill_cells(items: Any, rows: RowHashes, cells: Any) -> None:
     """Write what `cells_of` returns into an array that can be used again."""
     words = np.empty(min(items.shape[0], CHUNK), np.uint64)
@@ -92,10 +109,4 @@ def fill_cells(items: Any, rows: RowHashes, cells: Any) -> None:
         part = items[chunk : chunk + CHUNK]
         for row in range(rows.low.shape[0]):
             mix_items(part, rows, row, words)
-            low, high, shift = rows.low[row], rows.high[row], rows.shift[row]
-            width, first = rows.width[row], rows.first[row]
-            found = cells[row, chunk : chunk + CHUNK]
-            for i in range(part.shape[0]):
-                x = words[i]
-                hashed = (low * (x & uint64(0xFFFFFFFF)) + high * (x >> uint64(32)) + shift) >> uint64(32)
-                found[i] = first + ((hashed * width) >> uint64(32))
+            hash_row(words, rows, row, cells[row, chunk : chunk + CHUNK])

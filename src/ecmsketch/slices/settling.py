@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int32, int64, uint32, uint64
+from numba import int32, int64
 from numpy.typing import NDArray
 
 from ecmsketch.counters.contract import Ints
-from ecmsketch.inputs.row_hashes import mix_items
+from ecmsketch.inputs.row_hashes import hash_row, mix_items
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_adding import add_to
 from ecmsketch.slices.table_planes import stored
@@ -17,21 +17,21 @@ from ecmsketch.slices.table_pool import BEGIN, END, NEXT, SLICES, TABLE
 
 _CHUNK = 4096
 """Events counted at a time in all rows."""
-_MOST_SMALL = 2**16 - 1
-"""The most arrivals that are counted in cells of 16 bits."""
+_MOST_SMALL = 2**31 - 1
+"""The most arrivals that are counted in cells of 32 bits."""
 
 
 class Scratch(NamedTuple):
-    """Memory in which events are counted before their table is stored. It takes ten bytes a cell."""
+    """Memory in which events are counted before their table is stored. It takes twelve bytes a cell."""
 
-    small: NDArray[np.uint16]
-    """For events that stand for few arrivals: cells of 16 bits."""
+    small: NDArray[np.int32]
+    """For events that stand for few arrivals: cells of 32 bits, which are stored in less time."""
     large: Ints
 
 
 def scratch(cells: int) -> Scratch:
     """Memory to count events in."""
-    return Scratch(np.zeros(-(-cells // 4) * 4, np.uint16), np.empty(cells, np.int64))
+    return Scratch(np.zeros(-(-cells // 2) * 2, np.int32), np.empty(cells, np.int64))
 
 
 @kernel
@@ -76,13 +76,8 @@ def _count_events(items: Any, weights: Any, begin: Any, end: Any, rows: Any, tab
         part = items[chunk : min(chunk + int64(_CHUNK), end)]
         count = part.shape[0]
         for row in range(rows.low.shape[0]):
-            low, high, shift = rows.low[row], rows.high[row], rows.shift[row]
-            width, first = rows.width[row], rows.first[row]
             mix_items(part, rows, row, words)
-            for i in range(count):
-                x = words[i]
-                mixed = (low * (x & uint64(0xFFFFFFFF)) + high * (x >> uint64(32)) + shift) >> uint64(32)
-                cells[i] = uint32(first + ((mixed * width) >> uint64(32)))
+            hash_row(words, rows, row, cells[:count])
             if weights.shape[0]:
                 for i in range(count):
                     table[cells[i]] += kind(weights[chunk + i])

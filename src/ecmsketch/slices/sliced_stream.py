@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import pairwise
 from typing import Self
 
@@ -35,6 +36,26 @@ from ecmsketch.slices.table_pool import (
 _NO_WEIGHTS = np.empty(0, np.int64)
 _MANY = 2**17
 """Events that are worth not copying."""
+_MOST_ROOM = 3 * 2**16
+
+
+class _Room(threading.local):
+    """Memory of one thread for events that are counted: new memory would take as long as counting them."""
+
+    items = np.empty(0, np.uint64)
+    ticks = np.empty(0, np.int64)
+
+    def of(self, count: int) -> tuple[NDArray[np.uint64], Ints]:
+        """Arrays for so many items and ticks, to be used until the next call. At most 3 MB are kept."""
+        if count > _MOST_ROOM:
+            return np.empty(count, np.uint64), np.empty(count, np.int64)
+        if count > len(self.items):
+            size = min(2 * count, _MOST_ROOM)
+            self.items, self.ticks = np.empty(size, np.uint64), np.empty(size, np.int64)
+        return self.items[:count], self.ticks[:count]
+
+
+_room = _Room()
 
 
 class SlicedStream(StreamReading):
@@ -89,8 +110,9 @@ class SlicedStream(StreamReading):
         """Count arrivals as `add`; returns the place among events and arrivals from which on these are kept."""
         known = len(self.events)
         weighted = batch.weights is not None or len(self.events.weights) > 0
-        items = np.concatenate([self.events.items, batch.items])
-        ticks = np.concatenate([self.events.ticks, batch.ticks])
+        items, ticks = _room.of(known + len(batch.ticks))
+        np.concatenate([self.events.items, batch.items], out=items)
+        np.concatenate([self.events.ticks, batch.ticks], out=ticks)
         weights = _NO_WEIGHTS
         if weighted:
             weights = np.concatenate([self.events.explicit_weights(), batch.explicit_weights()])

@@ -171,13 +171,20 @@ def stored(work: Any, slot: Any, table: Any) -> Any:
 
 @kernel
 def _write_entries(table: Any, planes: Any, entries: Any) -> None:
-    """Write an overflow entry for each cell that needs more than so many planes."""
+    """Write an overflow entry for each cell that needs more than so many planes: few do, so most words are skipped."""
     wanted, lanes, words = _high_bits(table, planes), int64(8) // int64(table.itemsize), table.view(np.uint64)
-    at, shift = int64(0), int64(2) * planes
-    for word in range(words.shape[0]):
-        if words[word] & wanted:
-            for j in range(word * lanes, (word + int64(1)) * lanes):
+    at, shift, begin, count = int64(0), int64(2) * planes, int64(0), words.shape[0]
+    while begin < count:
+        end = min(begin + int64(8), count)
+        if end - begin == int64(8):
+            some = words[begin] | words[begin + 1] | words[begin + 2] | words[begin + 3]
+            some |= words[begin + 4] | words[begin + 5] | words[begin + 6] | words[begin + 7]
+        else:
+            some = wanted
+        if some & wanted:
+            for j in range(begin * lanes, end * lanes):
                 left = int64(table[j]) >> shift
                 if left > int64(0):
                     entries[at] = int64(j) | (left << int64(CELL_BITS))
                     at += int64(1)
+        begin = end
