@@ -191,7 +191,10 @@ def _join(work: Any, begin: Any, end: Any, made: Any, tally: Any, since: Any, si
         error += work.error[i]
     at = work.begin[made]
     if end == begin + int64(1):
-        for i in range(work.begin[begin], work.begin[end]):
+        stays = at == work.begin[begin]  # so do all before it: nothing is to be moved
+        if stays:
+            at = work.begin[end]
+        for i in range(work.begin[end] if stays else work.begin[begin], work.begin[end]):
             work.keys[at], work.counts[at] = work.keys[i], work.counts[i]
             at += int64(1)
     else:

@@ -80,6 +80,8 @@ def _surplus(counts: Any, used: Any, size: Any, of_each: Any) -> Any:
     That sum grows from k - 1 to k by the counts that are k or more, so most often it is found by counting small counts
     by their size, in `of_each`.
     """
+    if used <= size:
+        return int64(0)
     small = of_each.shape[0] - int64(1)
     of_each[:] = int64(0)
     total = int64(0)

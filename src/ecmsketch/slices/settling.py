@@ -12,13 +12,16 @@ from ecmsketch.counters.contract import Ints
 from ecmsketch.inputs.row_hashes import hash_row, mix_items
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_adding import add_to
-from ecmsketch.slices.table_planes import stored
-from ecmsketch.slices.table_pool import BEGIN, END, NEXT, SLICES, TABLE
+from ecmsketch.slices.table_planes import add_slice, stored
+from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, NEXT, SLICES, TABLE, release_tables
 
 _CHUNK = 4096
 """Events counted at a time in all rows."""
 _MOST_SMALL = 2**31 - 1
 """The most arrivals that are counted in cells of 32 bits."""
+
+_FEW_TABLES = 3
+"""So many tables of a slice are added to each other in planes. More are added up in scratch memory."""
 
 
 class Scratch(NamedTuple):
@@ -91,7 +94,9 @@ def settle(work: Any, items: Any, weights: Any, rows: Any, scratch: Any) -> Any:
     """The slices with one table each: events are counted that are not counted yet, and chains are added up."""
     for slot in range(work.used[SLICES]):
         begin, end = work.facts[slot, BEGIN], work.facts[slot, END]
-        if begin < end:
+        if _chain_length(work, slot) > int64(_FEW_TABLES):
+            work = _unpacked(work, slot, items, weights, rows, scratch)
+        elif begin < end:
             arrivals = weigh(weights, begin, end)
             clear(scratch, arrivals)
             count_in_scratch(items, weights, begin, end, rows, scratch, arrivals)
@@ -100,6 +105,31 @@ def settle(work: Any, items: Any, weights: Any, rows: Any, scratch: Any) -> Any:
         elif work.where[work.facts[slot, TABLE], NEXT] >= 0:
             work = _with_one_table(work, slot)
     return work
+
+
+@kernel
+def _chain_length(work: Any, slot: Any) -> Any:
+    """How many tables a slice consists of."""
+    length, number = int64(0), work.facts[slot, TABLE]
+    while number >= 0:
+        length += int64(1)
+        number = int64(work.where[number, NEXT])
+    return length
+
+
+@kernel
+def _unpacked(work: Any, slot: Any, items: Any, weights: Any, rows: Any, scratch: Any) -> Any:
+    """The slices with the tables and events of one slice added up in scratch memory: quicker if there are many."""
+    arrivals = work.facts[slot, ARRIVALS]
+    clear(scratch, arrivals)
+    count_in_scratch(items, weights, work.facts[slot, BEGIN], work.facts[slot, END], rows, scratch, arrivals)
+    if arrivals <= int64(_MOST_SMALL):
+        add_slice(work, slot, scratch.small)
+    else:
+        add_slice(work, slot, scratch.large)
+    release_tables(work, slot)
+    work.facts[slot, BEGIN] = work.facts[slot, END] = int64(0)
+    return stored(work, slot, scratch.small) if arrivals <= int64(_MOST_SMALL) else stored(work, slot, scratch.large)
 
 
 @kernel

@@ -69,20 +69,21 @@ def _aged(pool: Any, items: Any, ticks: Any, weights: Any, plan: Any, rows: Any,
 
 
 def _stacked(pools: list[TablePool]) -> TablePool:
-    """All slices of some pools in one, sorted by time; the order of the pools is lost."""
-    whole = [trimmed(pool) for pool in pools]
-    facts = np.concatenate([pool.facts for pool in whole])
-    where = np.full((len(facts), max(pool.where.shape[1] for pool in whole)), -1, np.int32)
-    tables = rows = overs = 0
-    for pool in whole:
-        count, columns = pool.where.shape
-        places = where[tables : tables + count, :columns]
+    """All slices of some pools in one, sorted by time; the order of the pools is lost. Free rows stay unused."""
+    facts = np.concatenate([pool.facts[: pool.used[SLICES]] for pool in pools])
+    columns = max(pool.where.shape[1] for pool in pools)
+    where = np.full((sum(len(pool.where) for pool in pools), columns), -1, np.int32)
+    slices = tables = rows = overs = 0
+    for pool in pools:
+        count, places = int(pool.used[SLICES]), where[tables : tables + len(pool.where), : pool.where.shape[1]]
         places[:] = pool.where
         places[:, PLANE:] += rows
         places[places[:, OVER_ROW] >= 0, OVER_ROW] += overs
-        facts[tables : tables + count, TABLE] += tables
-        tables, rows, overs = tables + count, rows + len(pool.pool), overs + len(pool.over)
-    pool_rows, over_rows = np.concatenate([p.pool for p in whole]), np.concatenate([p.over for p in whole])
+        facts[slices : slices + count, TABLE] += tables
+        slices, tables, rows, overs = (
+            slices + count, tables + len(pool.where), rows + len(pool.pool), overs + len(pool.over),
+        )  # fmt: skip
+    pool_rows, over_rows = np.concatenate([p.pool for p in pools]), np.concatenate([p.over for p in pools])
     order = np.argsort(facts[:, LAST], kind="stable")
     free = [np.empty(count, np.int32) for count in (tables, rows, overs)]
     used = np.array([len(facts), 0, 0, 0], np.int64)
