@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
 
 SLICES = (
-    Setting(1000, 3, 0.8, 50_000, 25, 45),
+    Setting(1200, 3, 0.8, 50_000, 25, 45),
     Setting(3500, 3, 0.4, 200_000, 8, 15),
     Setting(23_500, 4, 0.3, 1_000_000, 1, 8),
 )
