@@ -104,14 +104,15 @@ class TestSlices:
 
     def test_blocks_grow_with_the_table_up_to_16_bits(self):
         config = make(counter="slices", epsilon=0.005, delta=0.01)
-        assert config.block == ceil(config.cells / 4) == 1360
+        assert config.block == config.recent // 8 == 8500  # so many newest events that less would be too often
+        assert make(counter="slices", epsilon=0.001, delta=0.01, resolution=0.1).block == ceil(5 * 2719 / 4)
         wide = make(counter="slices", epsilon=1e-5, resolution=0.1)
         assert wide.cells > 4 * 65_536
         assert (wide.block, wide.recent) == (65_536, ceil(16_384 / 0.2))
 
     def test_all_levels_of_a_prefix_config_count(self):
         config = PrefixConfig(epsilon=0.01, delta=0.01, window=1000, counter="slices", bits=32)
-        assert config.block == ceil(config.cells / 4) > make(counter="slices", epsilon=0.01, delta=0.01).block
+        assert config.block > make(counter="slices", epsilon=0.01, delta=0.01).block
 
     @pytest.mark.parametrize(
         "more",

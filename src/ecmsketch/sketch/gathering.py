@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any
 
 import numpy as np
-from numba import int64, uint64
 from numpy.typing import NDArray
 
-from ecmsketch.config import PrefixConfig, SketchConfig
 from ecmsketch.counters.arrivals import Batch, prepare_batch
 from ecmsketch.counters.contract import Ints
-from ecmsketch.heavy.names import Names, item_at, note_name, note_names
-from ecmsketch.inputs.columns import INT64, UINT64, is_int64
+from ecmsketch.heavy.names import Names, note_name, note_names
+from ecmsketch.inputs.columns import INT64, is_int64
 from ecmsketch.inputs.integers import NUMPY_INTEGERS
 from ecmsketch.inputs.items import as_sequence, columns_of, hash_item, hash_items
 from ecmsketch.inputs.kinds import INTEGERS, Kinds, kinds_of, unite_kinds
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, NO_TICK, Tick, quick_tick
-from ecmsketch.kernels import kernel
 from ecmsketch.sketch.feeding import Feeding
+from ecmsketch.sketch.name_sources import Sources
+from ecmsketch.sketch.plain_batches import all_fit, plain_bits
 from ecmsketch.sketch.state import SketchState
 
 _FEW = 64
@@ -48,7 +46,7 @@ class Gathering(Feeding):
         self._known_classes: set[Any] = set()
         self._counted = state.config.model == "count"
         self._unit = state.config.unit
-        self._plain_bits = _plain_bits(state.config)
+        self._plain_bits = plain_bits(state.config)
         self._plain_kinds = self._kinds_of(np.zeros(1, np.int64))
         self._gathered = 0
         self._use_buffers(_NO_BUFFERS)
@@ -124,7 +122,7 @@ class Gathering(Feeding):
             at, end = self._gathered, self._gathered + events
             keys[at:end] = items
             moments[at:end] = ticks
-            if not self._most_weight or not _fit(keys, moments, at, end, self._clock, bits):
+            if not self._most_weight or not all_fit(keys, moments, at, end, self._clock, bits):
                 return False
             try:
                 self._clock = moments.item(end - 1)
@@ -255,68 +253,6 @@ class Gathering(Feeding):
             self._state.kinds = unite_kinds((self._state.kinds, self._kinds_of([item])))
             if len(self._known_classes) < _MOST_CLASSES:
                 self._known_classes.add(classes)
-
-
-class Sources:
-    """(heavy_hitters=True) The items of batches that were gathered, by the places of their hashes in the buffers."""
-
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._parts: list[Any] = []
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __getitem__(self, place: int) -> Any:
-        """The item at a place; 0, which needs no name, where none was kept."""
-        part = bisect_right(self._starts, place) - 1
-        within = place - self._starts[part]
-        return item_at(self._parts[part], within) if part >= 0 and within < len(self._parts[part]) else 0
-
-    def keep(self, items: Any, hashed: NDArray[np.uint64], batch: Batch, start: int) -> bool:
-        """Keep what tells the names of a batch; False if that takes too much, or its order is another."""
-        if batch.items is not hashed:
-            return False
-        if _is_plain(items):
-            return True  # hashes are the names
-        if isinstance(items, list | np.ndarray):
-            items = items.copy()  # the caller may change them
-        elif not type(items).__module__.startswith("pyarrow") or columns_of(items) is not None:
-            return False
-        self._starts.append(start)
-        self._parts.append(items)
-        return True
-
-
-def _plain_bits(config: SketchConfig) -> dict[Any, int]:
-    """How many bits the keys of arrays of each type may have, so that nothing is to be done but to copy them.
-
-    A negative number becomes a key of 64 bits. It needs a name where names are kept, and is wrong where numbers are
-    ordered.
-    """
-    if config.model == "count":
-        return {}
-    bits = config.bits if isinstance(config, PrefixConfig) else 64
-    signed = min(bits, 63) if isinstance(config, PrefixConfig) or config.heavy_hitters else bits
-    return {INT64: signed, UINT64: bits}
-
-
-@kernel
-def _fit(items: Any, ticks: Any, begin: Any, end: Any, clock: Any, bits: Any) -> Any:
-    """Whether the ticks begin .. end - 1 are in order, none before the clock, and no item has more bits."""
-    wrong = int64(ticks[begin] < clock) + int64(ticks[end - 1] > int64(MAX_TICK))
-    for i in range(begin + 1, end):
-        wrong += int64(ticks[i] < ticks[i - 1])
-    if bits < int64(64):
-        for i in range(begin, end):
-            wrong += int64(items[i] >> uint64(bits) > uint64(0))
-    return wrong == int64(0)
-
-
-def _is_plain(items: Any) -> bool:
-    """Whether items are an array of integers from 0 on, which need no names."""
-    kind = items.dtype.kind if isinstance(items, np.ndarray) else ""
-    return kind == "u" or (kind == "i" and int(items.min()) >= 0)
 
 
 def _enlarged(buffers: Batch, used: int, size: int) -> Batch:

@@ -19,11 +19,7 @@ from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, FIRST, LAST, SLICE
 _CELLS_PER_EVENT = 32
 """A slice beside another has an event for so many cells at least. With fewer, its table would take more memory."""
 
-
-@kernel
-def least_beside(cells: Any) -> Any:
-    """How many events a slice beside another has at least."""
-    return max(cells // int64(_CELLS_PER_EVENT), int64(8))
+_LEAST = 8
 
 
 @kernel
@@ -35,7 +31,9 @@ def make_beside(
     The events are numbered in stays[known:kept], oldest first; those that stay are left there. `newer` arrivals
     surely came after all of these.
     """
-    least = least_beside(plan.cells)
+    least = max(plan.cells // int64(_CELLS_PER_EVENT), int64(_LEAST))
+    if kept - known < least:
+        return work, kept
     work = with_space(work, (kept - known) // least + int64(1), int64(0), int64(0))
     covering, later = _around(work, ticks[stays[known]], ticks[stays[kept - 1]])
     later += newer

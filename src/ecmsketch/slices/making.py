@@ -8,7 +8,7 @@ import numpy as np
 from numba import float64, int64
 
 from ecmsketch.kernels import kernel
-from ecmsketch.slices.crowding import least_beside, make_beside
+from ecmsketch.slices.crowding import make_beside
 from ecmsketch.slices.joining import spare_arrivals
 from ecmsketch.slices.profile import fill_facts
 from ecmsketch.slices.settling import clear, count_in_scratch, weigh, with_counted
@@ -111,42 +111,35 @@ def make_inside(
     """
     tail = begin + np.searchsorted(ticks[begin:end], work.facts[work.used[SLICES] - 1, LAST])
     after = newest + weigh(weights, begin, end)  # arrivals of events from the one at hand on, and of slices likewise
-    for older in range(work.used[SLICES]):
-        after += work.facts[older, ARRIVALS]
-    at, kept, slot = begin, int64(0), int64(0)
-    spare = _spare(work.facts, work.used[SLICES], tail - begin, newest + weigh(weights, tail, end), plan.carried)
+    after += work.facts[: work.used[SLICES], ARRIVALS].sum()
+    at, kept, slot, newer = begin, int64(0), int64(0), newest + weigh(weights, tail, end)
+    spare = _spare(work.facts, work.used[SLICES], tail - begin, newer, plan.carried)
     while at < tail:
         while work.facts[slot, LAST] < ticks[at]:
             after -= work.facts[slot, ARRIVALS]
             slot += int64(1)
         between = work.facts[slot, FIRST] > ticks[at]
         edge = work.facts[slot, FIRST] - int64(1) if between else work.facts[slot, LAST]
-        stop, room = at, _room(work.facts, slot, between, spare, plan.carried)
-        while stop < tail and ticks[stop] <= edge:
-            stop += int64(1)
-        arrivals, known = weigh(weights, at, stop), work.used[SLICES]
+        stop = at + np.searchsorted(ticks[at:tail], edge, side="right")
+        room = _room(work.facts, slot, between, spare, plan.carried)
+        arrivals, known, waiting = weigh(weights, at, stop), work.used[SLICES], kept
         if between:
             work = with_space(work, stop - at, int64(0), int64(0))
             kept = make_slices(
                 work.facts, work.used, slot, ticks, weights, at, stop, stays, kept, after, plan.epsilon_t,
                 plan.counted, room,
             )  # fmt: skip
-            slot += work.used[SLICES] - known
-            _insert_spare(work.facts, work.used[SLICES], known, slot, spare)
+            _insert_spare(work.facts, work.used[SLICES], known, slot + work.used[SLICES] - known, spare)
         else:
             before = work.facts[slot, ARRIVALS]
             most = min(2.0 * plan.epsilon_t * float64(after - arrivals - before + int64(1)), float64(before) + room)
-            waiting = kept
             work, kept = _count_in(work, slot, items, weights, at, stop, stays, kept, most, rows, scratch)
             after += work.facts[slot, ARRIVALS] - before
             _use_spare(work.facts, slot, float64(work.facts[slot, ARRIVALS] - before), spare)
-            if kept - waiting >= least_beside(plan.cells):
-                newer = newest + weigh(weights, tail, end)
-                work, kept = make_beside(work, slot, ticks, weights, stays, waiting, kept, newer, plan)
-                slot += work.used[SLICES] - known
+            work, kept = make_beside(work, slot, ticks, weights, stays, waiting, kept, newer, plan)
+            if work.used[SLICES] > known:
                 spare = _spare(work.facts, work.used[SLICES], tail - begin, newer, plan.carried)
-        after -= arrivals
-        at = stop
+        after, at, slot = after - arrivals, stop, slot + work.used[SLICES] - known
     return work, tail, kept
 
 
