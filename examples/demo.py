@@ -143,9 +143,11 @@ def draw(merged: ecm.EcmSketch, truth: Truth) -> None:
     axes.plot(hours, series.estimates.value, label="sketch of 33 servers, merged")
     axes.plot(hours, exact, "r--", linewidth=1, label="exact")
     axes.set(xlabel="hour of the day", ylabel="requests in half an hour", xlim=(0, 24))
-    axes.set_title(f"Requests for page {page} (generated log)", loc="left")
-    axes.set_ylim(0, 1.5 * max(*exact, *series.estimates.value))
-    axes.legend(loc="upper left", frameon=False)
+    axes.set_title(
+        f"Requests for page {page} (generated log): the older, the wider the bounds", loc="left", fontsize=11
+    )
+    axes.set_ylim(0, 1.03 * series.estimates.upper.max())
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
     print(f"\nA picture of page {page} over the day is in {PICTURE}.")
 
