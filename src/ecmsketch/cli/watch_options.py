@@ -83,7 +83,8 @@ def read_function(text: str, kinds: Kinds) -> Function:
     if kind == "frequency" and rest:
         return Frequency(parse_item(rest, kinds)[0])
     if kind == "inner" and rest.count(",") == 1:
-        return InnerProduct(*rest.split(","))
+        one, _, other = rest.partition(",")
+        return InnerProduct(one, other)
     if kind == "share" and ":" in rest:
         named, _, phi = rest.rpartition(":")
         try:
