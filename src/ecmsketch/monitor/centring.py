@@ -41,15 +41,10 @@ class CentredZone:
         return self.zone.contains(centre(vector))
 
 
-def check_rows(function: Function, sketch: SketchConfig | None) -> None:
-    """Refuse to centre what has no rows: vectors that are no cells of sketches, and rows of a single cell."""
+def check_cells(function: Function, sketch: SketchConfig | None) -> None:
+    """Refuse to centre vectors that are no cells of sketches: their mean may be what matters."""
     if sketch is None:
         raise ConfigError(
             f"function: {function!r} needs cells of sketches, but the watch has no sketch=; "
             "give one, or centred=False for vectors of your own"
-        )
-    if sketch.width < 2:
-        raise ConfigError(
-            f"function: {function!r} needs rows of 2 cells or more, got width {sketch.width}; "
-            "use a smaller epsilon, or centred=False"
         )

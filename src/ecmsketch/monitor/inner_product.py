@@ -11,7 +11,7 @@ import numpy as np
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
 from ecmsketch.kernels import kernel
-from ecmsketch.monitor.centring import CentredZone, centre, check_rows, scale
+from ecmsketch.monitor.centring import CentredZone, centre, check_cells, scale
 from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, Zone, table
 
 
@@ -40,7 +40,7 @@ class InnerProduct(Function):
 
     def check_config(self, sketch: SketchConfig | None) -> None:
         if self.centred:
-            check_rows(self, sketch)
+            check_cells(self, sketch)
 
     def extract(self, sketches: Sketches, since: int) -> Vector:
         return np.stack([table(sketches[self.a], since), table(sketches[self.b], since)])

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.monitor.centring import CentredZone, centre, check_rows, scale
+from ecmsketch.monitor.centring import CentredZone, centre, check_cells, scale
 from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, Zone, highest_minimum, table
 
 
@@ -25,7 +25,7 @@ class SelfJoin(Function):
 
     def check_config(self, sketch: SketchConfig | None) -> None:
         if self.centred:
-            check_rows(self, sketch)
+            check_cells(self, sketch)
 
     def extract(self, sketches: Sketches, since: int) -> Vector:
         return table(sketches[""], since)
