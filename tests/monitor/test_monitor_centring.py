@@ -92,7 +92,7 @@ def test_it_has_no_bias(counter):
 
 
 def test_many_items_in_few_cells_are_watched_at_their_true_size():
-    """As with the flights: some 4,000 items share 57 cells, and a threshold on the true scale is of use."""
+    """As with the flights: some 4,000 items share 109 cells, and a threshold on the true scale is of use."""
     rng = np.random.default_rng(4)
     count = 40_000
     tick = np.sort(rng.integers(0, 2000, count))
