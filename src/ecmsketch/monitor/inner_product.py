@@ -11,7 +11,7 @@ import numpy as np
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
 from ecmsketch.kernels import kernel
-from ecmsketch.monitor.centring import CentredZone, centre, check_cells, scale
+from ecmsketch.monitor.centred_cells import CentredZone, centre, check_cells, scale
 from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, Zone, table
 
 

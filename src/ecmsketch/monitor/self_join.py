@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.monitor.centring import CentredZone, centre, check_cells, scale
+from ecmsketch.monitor.centred_cells import CentredZone, centre, check_cells, scale
 from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, Zone, highest_minimum, table
 
 
