@@ -46,7 +46,7 @@ def vectors(seed, sites=10, numbers=40, window=20, rounds=1020):
 def watched(given, bound, **changes):
     """Simulate one error bound."""
     lead, baselines = changes.pop("lead", 0.0), changes.pop("baselines", False)
-    watch = Watch(InnerProduct(), Tracking(bound, lead=lead), combine="average", **changes)
+    watch = Watch(InnerProduct(centred=False), Tracking(bound, lead=lead), combine="average", **changes)
     return simulate_vectors(watch, given, baselines=baselines)
 
 

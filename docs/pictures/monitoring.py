@@ -49,7 +49,7 @@ def watch_flights() -> None:
     ticks = ticks[some]
     pairs = (table["origin"] + "-" + table["destination"]).to_numpy()[some].astype(str)
     config = ecm.SketchConfig(epsilon=0.01, delta=0.1, window=DAY)
-    watch = Watch(SelfJoin(), Above(600_000), DAY, config)
+    watch = Watch(SelfJoin(), Above(150_000), DAY, config)
     sites = table["origin"].to_numpy()[some].astype(str)
     run = simulate(watch, Events(sites, pairs, ticks), every=HOUR, until=int(ticks[-1]), truth=True)
     title = (

@@ -31,6 +31,8 @@ FUNCTIONS = {
     "share": HeavyHitterShare(1, 0.25),
     "self-join": SelfJoin(),
     "inner": InnerProduct("a", "b"),
+    "least self-join": SelfJoin(centred=False),
+    "least inner": InnerProduct("a", "b", centred=False),
     "custom": Custom(lambda vector: abs(float(vector[0])) ** 1.5, starts=1),
 }
 THRESHOLDS = ("above", "between", "tracking", "relative", "lead")

@@ -16,9 +16,11 @@ SHAPES = {
     Frequency("x"): (3,),
     HeavyHitterShare("x", 0.3): (4,),
     SelfJoin(): (3, 4),
+    SelfJoin(centred=False): (3, 4),
     InnerProduct("a", "b"): (2, 3, 4),
+    InnerProduct("a", "b", centred=False): (2, 3, 4),
 }
-FUNCTIONS = pytest.mark.parametrize("function", list(SHAPES), ids=lambda function: type(function).__name__)
+FUNCTIONS = pytest.mark.parametrize("function", list(SHAPES), ids=repr)
 
 
 def some_vector(function, rng):
@@ -127,7 +129,7 @@ def test_zones_are_admissible_convex_and_around_their_reference(function):
 
 def test_inner_product_zones_contain_the_paraboloids_of_automon():
     rng = np.random.default_rng(4)
-    function, inside = InnerProduct("a", "b"), 0
+    function, inside = InnerProduct("a", "b", centred=False), 0
     for _ in range(300):
         reference = rng.standard_normal((2, 1, 5)) * 3 + rng.choice([0, 2])
         high = max(function.value(reference), 0.0) + float(rng.random() * 5)
@@ -158,23 +160,25 @@ def test_inner_product_zones_reach_as_far_as_the_nearest_boundary():
 
 
 def test_a_self_join_below_a_threshold_is_a_ball():
-    zone = SelfJoin().zone(np.array([[3.0, 4.0], [0.0, 1.0]]), -inf, 100.0)
+    zone = SelfJoin(centred=False).zone(np.array([[3.0, 4.0], [0.0, 1.0]]), -inf, 100.0)
     assert zone.contains(np.array([[50.0, 50.0], [6.0, 8.0]])), "only the least row counts"
     assert not zone.contains(np.array([[0.0, 0.0], [6.0, 8.1]]))
 
 
 def test_no_zone_where_there_can_be_none():
-    assert SelfJoin().zone(np.zeros((2, 3)), 1.0, inf) is None
+    for function in (SelfJoin(), SelfJoin(centred=False)):
+        assert function.zone(np.zeros((2, 3)), 1.0, inf) is None
     assert SelfJoin().zone(np.ones((2, 3)), -inf, -1.0) is None
     assert Custom(lambda vector: vector[0]).zone(np.ones(1), 0.0, 1.0) is None
 
 
 def test_custom_functions_find_the_extremes_of_smooth_ones():
     rng = np.random.default_rng(6)
-    mine = Custom(lambda x: float((x[0] * x[1]).sum(axis=1).min()), of=InnerProduct("a", "b"), starts=4)
+    product = InnerProduct("a", "b", centred=False)
+    mine = Custom(lambda x: float((x[0] * x[1]).sum(axis=1).min()), of=product, starts=4)
     for _ in range(3):
         center = rng.standard_normal((2, 1, 3)) * 2
-        assert mine.extrema(center, 1.5) == pytest.approx(InnerProduct("a", "b").extrema(center, 1.5), rel=1e-3)
+        assert mine.extrema(center, 1.5) == pytest.approx(product.extrema(center, 1.5), rel=1e-3)
     assert mine.streams == ("a", "b")
 
 
@@ -196,9 +200,11 @@ def test_what_functions_take_of_a_sketch():
     table = SelfJoin().extract({"": sketch}, since)
     assert table.shape == (config.depth, config.width)
     read = float((sketch.table(last=60).value ** 2).sum(axis=1).min())
-    assert read <= SelfJoin().value(table) <= read + 2 * table.sum(axis=1).max() + config.width
+    assert read <= SelfJoin(centred=False).value(table) <= read + 2 * table.sum(axis=1).max() + config.width
     both = InnerProduct("a", "b").extract({"a": sketch, "b": sketch}, since)
-    assert InnerProduct("a", "b").value(both) == SelfJoin().value(table)
+    for centred in (True, False):
+        join = SelfJoin(centred).value(table)
+        assert InnerProduct("a", "b", centred).value(both) == pytest.approx(join, rel=1e-12)
     assert Total().extract({"": ecm.EcmSketch(config)}, -50) == 0
 
 

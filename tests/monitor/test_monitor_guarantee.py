@@ -127,7 +127,7 @@ def test_what_the_sketches_say_of_the_true_stream():
         n = len(events.site_names)
         arrivals, often, join = (
             simulate(Watch(function, Above(50.0), LAST, config), events, every=EVERY, truth=True)
-            for function in (Total(), Frequency(1), SelfJoin())
+            for function in (Total(), Frequency(1), SelfJoin(centred=False))
         )
         total = arrivals.column("truth")
         assert (total >= (arrivals.column("value") - n) / (1 + error)).all()

@@ -390,7 +390,7 @@ def test_messages_that_do_not_fit_are_refused():
 
 def test_slacks_of_whole_numbers_cancel_out_exactly():
     rng = np.random.default_rng(5)
-    watch = Watch(SelfJoin(), Tracking(5000.0))
+    watch = Watch(SelfJoin(centred=False), Tracking(5000.0))
     net = Net.__new__(Net)
     net.watch, net.tick = watch, 0
     net.sites = {name: VectorSite(name, watch) for name in NAMES}
@@ -429,7 +429,7 @@ def test_a_site_is_strict_about_what_it_is_given():
         site.observe(["x"], [1])
     site.observe(["x"], [7], stream="a")
     site.observe(["x"], [3], stream="b")
-    assert InnerProduct("a", "b").value(site.vector) == 1
+    assert InnerProduct("a", "b", centred=False).value(site.vector) == 1
     with pytest.raises(LateArrivalError):
         site.observe(["x"], [3], stream="a")
     with pytest.raises(ConfigError, match="or use VectorSite"):

@@ -7,7 +7,18 @@ import pytest
 
 import ecmsketch as ecm
 from ecmsketch.errors import ConfigError
-from ecmsketch.monitor import Above, Between, Custom, Frequency, HeavyHitterShare, SelfJoin, Total, Tracking, Watch
+from ecmsketch.monitor import (
+    Above,
+    Between,
+    Custom,
+    Frequency,
+    HeavyHitterShare,
+    InnerProduct,
+    SelfJoin,
+    Total,
+    Tracking,
+    Watch,
+)
 from ecmsketch.monitor.local_test import LocalTest
 
 CONFIG = ecm.SketchConfig(epsilon=0.2, delta=0.2, window=100, counter="eh")
@@ -61,6 +72,11 @@ def test_settings_are_checked():
         ({"sketch": 3}, "sketch: expected a SketchConfig"),
         ({"sketch": CONFIG.replace(model="count")}, "expected model='time'"),
         ({"patience": 0}, "patience: expected a whole number of ticks from 1"),
+        (
+            {"function": SelfJoin(), "last": None, "sketch": None},
+            "needs cells of sketches, but the watch has no",
+        ),
+        ({"function": InnerProduct(), "last": None, "sketch": None}, r"InnerProduct\(.*\) needs cells of sketches"),
         ({"give_up": 0.5}, "give_up: expected a whole number of ticks from 1"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -71,6 +87,8 @@ def test_no_miss_lowers_thresholds_by_what_sketches_may_fall_short():
     short = 1 - CONFIG.epsilon_sw
     for function, factor in ((Total(), short), (Frequency("x"), short), (SelfJoin(), short**2)):
         assert Watch(function, Above(100), 50, CONFIG).no_miss().threshold == Above(factor * 100)
+    for function in (SelfJoin(), InnerProduct()):
+        assert not Watch(function, Above(100), 50, CONFIG).no_miss().function.centred, "collisions must only add"
     share = Watch(HeavyHitterShare("x", 0.1), Above(5), 50, CONFIG).no_miss()
     assert share.function.phi == pytest.approx(0.1 * short / (2 - short))
     with pytest.raises(ConfigError, match=r"expected the threshold Above\(tau\)"):
@@ -86,7 +104,7 @@ def test_no_miss_lowers_thresholds_by_what_sketches_may_fall_short():
 def test_a_reference_on_the_boundary_passes_its_own_test():
     reference = np.array([[3.0, 4.0]])
     for test in ("zone", "ball"):
-        watch = Watch(SelfJoin(), Above(25.0), 50, CONFIG, test=test)
+        watch = Watch(SelfJoin(centred=False), Above(25.0), 50, CONFIG, test=test)
         assert LocalTest(watch, reference, *Above(25.0).bounds(25.0)).passes(reference)
         assert not LocalTest(watch, reference, *Above(25.0).bounds(25.0)).passes(reference * 0.99)
         nothing = np.zeros((1, 2))
@@ -94,14 +112,16 @@ def test_a_reference_on_the_boundary_passes_its_own_test():
         assert not LocalTest(watch, nothing, 0.0, 0.0).passes(reference)
 
 
-def test_zones_pass_far_more_than_balls():
+@pytest.mark.parametrize(("centred", "tau"), [(True, 150.0), (False, 500.0)])
+def test_zones_pass_far_more_than_balls(centred, tau):
     rng = np.random.default_rng(1)
-    watch = Watch(SelfJoin(), Above(500.0), 50, CONFIG)
-    balls = Watch(SelfJoin(), Above(500.0), 50, CONFIG, test="ball")
+    function = SelfJoin(centred)
+    watch = Watch(function, Above(tau), 50, CONFIG)
+    balls = Watch(function, Above(tau), 50, CONFIG, test="ball")
     only_zone = only_ball = 0
     for _ in range(300):
         reference = rng.integers(0, 15, (2, 6)).astype(float)
-        bounds = Above(500.0).bounds(SelfJoin().value(reference))
+        bounds = Above(tau).bounds(function.value(reference))
         drift = reference + rng.integers(-8, 9, (2, 6))
         zone, ball = (LocalTest(each, reference, *bounds).passes(drift) for each in (watch, balls))
         only_zone += zone and not ball

@@ -36,7 +36,11 @@ class WatchOptions:
     ] = None
     within: Annotated[float | None, typer.Option(help="Instead: keep a value that is off by at most this.")] = None
     no_miss: Annotated[
-        bool, typer.Option("--no-miss", help="Lower --above so that the true value never crosses it unnoticed.")
+        bool,
+        typer.Option(
+            "--no-miss",
+            help="Lower --above so that the true value never crosses it unnoticed; joins count collisions too then.",
+        ),
     ] = False
     epsilon: Epsilon = 0.1
     delta: Delta = 0.1
@@ -83,7 +87,8 @@ def read_function(text: str, kinds: Kinds) -> Function:
     if kind == "frequency" and rest:
         return Frequency(parse_item(rest, kinds)[0])
     if kind == "inner" and rest.count(",") == 1:
-        return InnerProduct(*rest.split(","))
+        one, _, other = rest.partition(",")
+        return InnerProduct(one, other)
     if kind == "share" and ":" in rest:
         named, _, phi = rest.rpartition(":")
         try:

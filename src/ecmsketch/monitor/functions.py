@@ -15,6 +15,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
 from ecmsketch.inputs.integers import is_number
 from ecmsketch.sketch import EcmSketch, Item
@@ -52,6 +53,9 @@ class Function(ABC):
     def items(self) -> tuple[Item, ...]:
         """The items that it asks about, so that a monitor can check that their kind is in the stream."""
         return ()
+
+    def check_config(self, sketch: SketchConfig | None) -> None:  # noqa: B027
+        """Raise a ConfigError if it cannot be watched in such sketches, or without any (None)."""
 
     @abstractmethod
     def extract(self, sketches: Sketches, since: int) -> Vector:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import Any, Self
 
 import numpy as np
 
+from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
 from ecmsketch.kernels import kernel
+from ecmsketch.monitor.centred_cells import CentredZone, centre, check_cells, scale
 from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, Zone, table
 
 
 @dataclass(frozen=True)
 class InnerProduct(Function):
-    """The sum over all items of their frequency in stream `a` times that in `b`: min over rows j of <a_j, b_j>.
+    """The sum over all items of their frequency in stream `a` times that in `b`.
 
     Vectors are 2 x rows x width: the cells of `a`, then those of `b`.
+
+    centred=True   the mean over rows of <a_j - mean of a_j, b_j - mean of b_j> width/(width - 1): no bias by
+                   collisions; where the streams share little, it may be below 0
+    centred=False  min over rows of <a_j, b_j>: collisions only add to it; also for vectors that are no cells
     """
 
     a: str = "a"
     b: str = "b"
+    centred: bool = True
 
     def __post_init__(self) -> None:
         if self.a == self.b or not all(isinstance(name, str) and name for name in (self.a, self.b)):
@@ -31,32 +38,34 @@ class InnerProduct(Function):
     def streams(self) -> tuple[str, ...]:
         return self.a, self.b
 
+    def check_config(self, sketch: SketchConfig | None) -> None:
+        if self.centred:
+            check_cells(self, sketch)
+
     def extract(self, sketches: Sketches, since: int) -> Vector:
         return np.stack([table(sketches[self.a], since), table(sketches[self.b], since)])
 
     def value(self, vector: Vector) -> float:
-        return float((vector[0] * vector[1]).sum(axis=1).min())
+        a, b = centre(vector) if self.centred else vector
+        return float((a * b).sum(axis=1).min())
 
     def extrema(self, center: Vector, radius: float) -> tuple[float, float]:
+        if self.centred:
+            center, radius = centre(center), scale(center) * radius
         p, q = (np.sqrt((part**2).sum(axis=1)) for part in _rotated(center))
         lowest = min(-highest_product(i, j, radius) for i, j in zip(q, p, strict=True))
         return float(lowest), float(highest_least_product(p, q, radius))
 
     def zone(self, reference: Vector, low: float, high: float) -> Zone:
-        p, q = _rotated(reference)
-        below = [Side.of(row_q, row_p, -low) for row_p, row_q in zip(p, q, strict=True)] if low > -inf else []
-        if high == inf:
-            return RowSides(below, None, 0)
-        above = [Side.of(row_p, row_q, high) for row_p, row_q in zip(p, q, strict=True)]
-        room = [side.room(row_p, row_q) for side, row_p, row_q in zip(above, p, q, strict=True)]
-        row = int(np.argmax(room))
-        return RowSides(below, above[row], row)
+        if self.centred:
+            return CentredZone(RowSides.around(centre(reference), low, high))
+        return RowSides.around(reference, low, high)
 
     def exact(self, counts: Counts) -> float:
         return float((counts.all(self.a) * counts.all(self.b)).sum())
 
     def no_miss(self, tau: float, epsilon_sw: float) -> tuple[Self, float]:
-        return self, (1 - epsilon_sw) ** 2 * tau
+        return replace(self, centred=False), (1 - epsilon_sw) ** 2 * tau
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,18 @@ class RowSides:
     below: list[Side]
     above: Side | None
     row: int
+
+    @classmethod
+    def around(cls, reference: Vector, low: float, high: float) -> RowSides:
+        """The set around rows whose value is between `low` and `high`."""
+        p, q = _rotated(reference)
+        below = [Side.of(row_q, row_p, -low) for row_p, row_q in zip(p, q, strict=True)] if low > -inf else []
+        if high == inf:
+            return cls(below, None, 0)
+        above = [Side.of(row_p, row_q, high) for row_p, row_q in zip(p, q, strict=True)]
+        room = [side.room(row_p, row_q) for side, row_p, row_q in zip(above, p, q, strict=True)]
+        row = int(np.argmax(room))
+        return cls(below, above[row], row)
 
     def contains(self, vector: Vector) -> bool:
         p, q = _rotated(vector)

@@ -52,6 +52,10 @@ class Watch:
             raise ConfigError(f"function: expected one such as SelfJoin(), got {self.function!r}")
         if not hasattr(self.threshold, "bounds"):
             raise ConfigError(f"threshold: expected one such as Above(1000), got {self.threshold!r}")
+        self._check_ticks_and_sketch()
+        self.function.check_config(self.sketch)
+
+    def _check_ticks_and_sketch(self) -> None:
         for name in ("patience", "give_up"):
             if getattr(self, name) is not None:
                 _check_ticks(name, getattr(self, name), 2**60)
