@@ -26,7 +26,9 @@ demo: $(VENV)/kernels ## Generate a World Cup day on 33 servers, sketch it on Sp
 
 WITH_SPARK := tests/spark tests/cli
 
+# Both processes and Spark's workers would compile the same kernels at the same time, for minutes.
 test: $(VENV)/kernels ## Run the tests (some minutes): those with Spark in a process beside the others
+	@$(BIN)/python tests/compile_kernels.py cells & $(BIN)/python tests/compile_kernels.py slices; wait
 	@$(BIN)/python -m pytest -q $(WITH_SPARK) >$(VENV)/tests-with-spark.log 2>&1 & beside=$$!; \
 	$(BIN)/python -m pytest -q $(WITH_SPARK:%=--ignore=%); others=$$?; \
 	wait $$beside; spark=$$?; cat $(VENV)/tests-with-spark.log; exit $$((others + spark))
