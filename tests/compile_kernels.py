@@ -42,9 +42,11 @@ def work(counter: str) -> None:
             continue
         sketch.update_many(items, None if counted else ticks + 6000, weights)
         ask(sketch)
-        again = ecm.EcmSketch.deserialize(sketch.serialize())
+        ecm.EcmSketch.deserialize(sketch.serialize())
         if not counted:
-            ecm.merge([sketch, again]), ecm.merge([sketch, again, again], "binary")
+            other = ecm.EcmSketch(config, site="b")
+            other.update_many(items, ticks)
+            ecm.merge([sketch, other]), ecm.merge([sketch, other], "binary")
     prefix = ecm.PrefixSketch(ecm.SketchConfig(epsilon=0.2, delta=0.2, window=WINDOW, counter=counter), bits=16)
     prefix.update_many(items, ticks)
     prefix.range_sum(3, 900), prefix.quantile(0.5), prefix.heavy_hitters(0.3), prefix.estimate(7)
