@@ -85,6 +85,8 @@ def test_side_answers_like_a_sketch_fed_in_order():
         exact = np.bincount(items[ticks > sketch.now - last], minlength=100)
         found = sketch.estimate_many(np.arange(100), last=last)
         assert (found.upper >= exact).all()
+        readings = np.array([sketch.cells(item, last=last).value.min() for item in range(100)])
+        assert (readings >= exact * (1 - config.epsilon_sw) - 1e-9).all()
         lacking = config.epsilon_sw * exact + (1 + config.epsilon_sw) * (exact.sum() - exact) / config.width
         assert (found.value >= exact - lacking - 1e-9).all()
         assert sketch.total(last=last).covers(exact.sum())
