@@ -13,8 +13,8 @@ from ecmsketch.slices.table_pool import (
     FREE_ROWS,
     FREE_TABLES,
     LAST,
+    OVER_BEGIN,
     OVER_COUNT,
-    OVER_ROW,
     PLANES,
     SLICES,
     TABLE,
@@ -46,9 +46,7 @@ def filled(tables, cells: int):
 def layout(pool, slot: int) -> tuple:
     """How many planes a slice's table has, and its overflow entries."""
     where = pool.where[pool.facts[slot, TABLE]]
-    entries = pool.over[where[OVER_ROW], : where[OVER_COUNT]].tolist() if where[OVER_COUNT] else []
-    assert (where[OVER_ROW] >= 0) == bool(entries)
-    return int(where[PLANES]), entries
+    return int(where[PLANES]), pool.over[where[OVER_BEGIN] :][: where[OVER_COUNT]].tolist()
 
 
 @given(st.integers(1, 200), st.integers(1, 8), st.integers(0, 2**32))

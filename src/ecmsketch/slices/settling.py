@@ -13,7 +13,7 @@ from ecmsketch.inputs.row_hashes import hash_row, mix_items
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_adding import add_to
 from ecmsketch.slices.table_planes import add_slice, stored
-from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, NEXT, SLICES, TABLE, release_tables
+from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, NEXT, SLICES, TABLE, release_tables, without_dead
 
 _CHUNK = 4096
 """Events counted at a time in all rows."""
@@ -104,7 +104,7 @@ def settle(work: Any, items: Any, weights: Any, rows: Any, scratch: Any) -> Any:
             work.facts[slot, BEGIN] = work.facts[slot, END] = int64(0)
         elif work.where[work.facts[slot, TABLE], NEXT] >= 0:
             work = _with_one_table(work, slot)
-    return work
+    return without_dead(work)
 
 
 @kernel

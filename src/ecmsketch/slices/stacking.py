@@ -18,7 +18,7 @@ from ecmsketch.slices.recent_events import RecentEvents
 from ecmsketch.slices.settling import scratch, settle, weigh
 from ecmsketch.slices.table_pool import (
     LAST,
-    OVER_ROW,
+    OVER_BEGIN,
     PLANE,
     SLICES,
     TABLE,
@@ -78,16 +78,16 @@ def _stacked(pools: list[TablePool]) -> TablePool:
         count, places = int(pool.used[SLICES]), where[tables : tables + len(pool.where), : pool.where.shape[1]]
         places[:] = pool.where
         places[:, PLANE:] += rows
-        places[places[:, OVER_ROW] >= 0, OVER_ROW] += overs
+        places[:, OVER_BEGIN] += overs
         facts[slices : slices + count, TABLE] += tables
         slices, tables, rows, overs = (
             slices + count, tables + len(pool.where), rows + len(pool.pool), overs + len(pool.over),
         )  # fmt: skip
-    pool_rows, over_rows = np.concatenate([p.pool for p in pools]), np.concatenate([p.over for p in pools])
+    pool_rows, entries = np.concatenate([p.pool for p in pools]), np.concatenate([p.over for p in pools])
     order = np.argsort(facts[:, LAST], kind="stable")
-    free = [np.empty(count, np.int32) for count in (tables, rows, overs)]
-    used = np.array([len(facts), 0, 0, 0], np.int64)
-    return TablePool(facts[order], where, pool_rows, over_rows, free[0], free[1], free[2], used)
+    used = np.array([len(facts), 0, 0, overs, 0], np.int64)
+    free_tables, free_rows = np.empty(tables, np.int32), np.empty(rows, np.int32)
+    return TablePool(facts[order], where, pool_rows, entries, free_tables, free_rows, used)
 
 
 def _digest(part: Part) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 A row of a plane holds four cells a byte. One instruction adds the bits of many cells, so joining two slices takes a
 small part of the time of counting their events. Cells that need more bits than there are planes get overflow entries,
-and another plane as soon as these do not fit into their row. The result is what `stored` would make of the sum.
+and another plane as soon as these would take more memory than it. The result is what `stored` would make of the sum.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from numba import int32, int64, uint8, uint64
 from ecmsketch.kernels import kernel, trailing_zeros
 from ecmsketch.slices.table_pool import (
     CELL_BITS,
-    FREE_OVERS,
     FREE_ROWS,
     MOST_OVER_PLANES,
+    OVER_BEGIN,
     OVER_COUNT,
-    OVER_ROW,
     PLANE,
     PLANES,
+    most_entries,
     release_table,
+    take_entries,
     with_rows,
 )
 
@@ -37,7 +38,7 @@ def add_to(work: Any, target: Any, other: Any) -> Any:
     if work.where[target, PLANES] < work.where[other, PLANES]:
         target, other = other, target
     few, many = int64(work.where[other, PLANES]), int64(work.where[target, PLANES])
-    work = with_rows(work, int64(0), int64(0), int64(1), int64(1), many + int64(1))
+    work = with_rows(work, int64(0), int64(0), int64(1), int64(0), many + int64(1))
     carry = np.zeros(work.pool.shape[1] // 8, np.uint64)
     for plane in range(many):
         row = work.pool[work.where[target, PLANE + plane]].view(np.uint64)
@@ -46,7 +47,7 @@ def add_to(work: Any, target: Any, other: Any) -> Any:
         else:
             _add_carry(row, carry)
     carries = _count_bits(carry)
-    if carries > work.over.shape[1]:
+    if carries > most_entries(work):
         row = work.pool[_new_plane(work, target)].view(np.uint64)
         for j in range(row.shape[0]):
             row[j] = carry[j]
@@ -122,8 +123,7 @@ def _united_entries(work: Any, target: Any, many: Any, other: Any, few: Any, car
     """
     planes, rows = int64(work.where[target, PLANES]), work.where[target, PLANE:]
     counts = int64(work.where[target, OVER_COUNT]), int64(work.where[other, OVER_COUNT])
-    mine = work.over[max(int64(work.where[target, OVER_ROW]), int64(0)), : counts[0]]
-    its = work.over[max(int64(work.where[other, OVER_ROW]), int64(0)), : counts[1]]
+    mine, its = work.over[int64(work.where[target, OVER_BEGIN]) :], work.over[int64(work.where[other, OVER_BEGIN]) :]
     found = np.empty(counts[0] + counts[1] + carried.shape[0] + int64(1), np.int64)
     count = i = j = k = int64(0)
     mask = int64(2**CELL_BITS - 1)
@@ -177,7 +177,7 @@ def _new_plane(work: Any, number: Any) -> Any:
 def _with_entries(work: Any, number: Any, entries: Any, count: Any) -> Any:
     """The slices with these overflow entries for a table instead of its own, and more planes if there are many."""
     mask = int64(2**CELL_BITS - 1)
-    while count > work.over.shape[1] or _most_left(entries, count) >= int64(4**MOST_OVER_PLANES):
+    while count > most_entries(work) or _most_left(entries, count) >= int64(4**MOST_OVER_PLANES):
         planes = int64(work.where[number, PLANES]) + int64(1)
         work = with_rows(work, int64(0), int64(0), int64(1), int64(0), planes)
         row = work.pool[_new_plane(work, number)]
@@ -190,17 +190,10 @@ def _with_entries(work: Any, number: Any, entries: Any, count: Any) -> Any:
                 entries[kept] = cell | ((left >> int64(2)) << int64(CELL_BITS))
                 kept += int64(1)
         count = kept
-    where, used = work.where, work.used
-    if count and where[number, OVER_ROW] < 0:
-        used[FREE_OVERS] -= int64(1)
-        where[number, OVER_ROW] = work.free_overs[used[FREE_OVERS]]
-    elif not count and where[number, OVER_ROW] >= 0:
-        work.free_overs[used[FREE_OVERS]] = where[number, OVER_ROW]
-        used[FREE_OVERS] += int64(1)
-        where[number, OVER_ROW] = int32(-1)
+    work = with_rows(work, int64(0), int64(0), int64(0), count, int64(0))
+    target = take_entries(work, number, count)
     for i in range(count):
-        work.over[where[number, OVER_ROW], i] = entries[i]
-    where[number, OVER_COUNT] = int32(count)
+        target[i] = entries[i]
     return work
 
 

@@ -14,16 +14,17 @@ from numba import int32, int64, uint8, uint64
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_pool import (
     CELL_BITS,
-    FREE_OVERS,
     FREE_ROWS,
     FREE_TABLES,
     MOST_OVER_PLANES,
     NEXT,
+    OVER_BEGIN,
     OVER_COUNT,
-    OVER_ROW,
     PLANE,
     PLANES,
     TABLE,
+    most_entries,
+    take_entries,
     with_space,
 )
 
@@ -41,11 +42,10 @@ def add_table(work: Any, number: Any, table: Any) -> None:
             cells = table[begin : begin + row.shape[0]]
             for j in range(cells.shape[0]):
                 cells[j] += kind((row[j] >> bits) & uint8(3)) << shift
-    if work.where[number, OVER_ROW] >= 0:
-        entries = work.over[work.where[number, OVER_ROW]]
-        for i in range(work.where[number, OVER_COUNT]):
-            cell, left = entries[i] & int64(2**CELL_BITS - 1), entries[i] >> int64(CELL_BITS)
-            table[cell] += kind(left << int64(2 * planes))
+    entries = work.over[int64(work.where[number, OVER_BEGIN]) :]
+    for i in range(int64(work.where[number, OVER_COUNT])):
+        cell, left = entries[i] & int64(2**CELL_BITS - 1), entries[i] >> int64(CELL_BITS)
+        table[cell] += kind(left << int64(2 * planes))
 
 
 @kernel
@@ -66,10 +66,11 @@ def read_cell(work: Any, number: Any, cell: Any) -> Any:
     for plane in range(planes):
         byte = int64(work.pool[work.where[number, PLANE + plane], at])
         value |= ((byte >> bits) & int64(3)) << int64(2 * plane)
-    low, high = int64(0), int64(work.where[number, OVER_COUNT])
+    low = int64(work.where[number, OVER_BEGIN])
+    high = low + int64(work.where[number, OVER_COUNT])
     while low < high:  # entries are in order of their cells
         middle = (low + high) // int64(2)
-        entry = work.over[work.where[number, OVER_ROW], middle]
+        entry = work.over[middle]
         found = entry & int64(2**CELL_BITS - 1)
         if found == cell:
             return value + ((entry >> int64(CELL_BITS)) << int64(2 * planes))
@@ -152,20 +153,18 @@ def _pack(table: Any, bits: Any, row: Any) -> None:
 @kernel
 def stored(work: Any, slot: Any, table: Any) -> Any:
     """The slices with a table as that of a slice that has none, with more space if it is needed."""
-    planes, beyond = planes_needed(table, work.over.shape[1])
-    work = with_space(work, int64(0), planes, min(beyond, int64(1)))
+    planes, beyond = planes_needed(table, most_entries(work))
+    work = with_space(work, int64(0), planes, beyond)
     used = work.used
     used[FREE_TABLES] -= int64(1)
     number = int64(work.free_tables[used[FREE_TABLES]])
     work.facts[slot, TABLE] = number
     work.where[number, NEXT], work.where[number, PLANES] = int32(-1), int32(planes)
-    work.where[number, OVER_ROW], work.where[number, OVER_COUNT] = int32(-1), int32(beyond)
+    work.where[number, OVER_COUNT] = int32(0)
     _store_planes(work, number, table, planes)
+    entries = take_entries(work, number, beyond)
     if beyond:
-        used[FREE_OVERS] -= int64(1)
-        free = work.free_overs[used[FREE_OVERS]]
-        work.where[number, OVER_ROW] = free
-        _write_entries(table, planes, work.over[free])
+        _write_entries(table, planes, entries)
     return work
 
 

@@ -2,7 +2,8 @@
 
 A slice stands for the arrivals of a stretch of time, and has a Count-Min table of its own. Most counts are small, so
 a table is kept as planes of two bits: the lowest two bits of every cell are one row of `pool`, the next two another
-row, as many as most cells need. The few cells that need more are entries of an overflow row: cell + (rest) * 2^25.
+row, as many as most cells need. The few cells that need more have entries in `over`: cell + (rest) * 2^25. Those of a
+table lie together. A table that needs more of them gets new ones at the end; `without_dead` drops those left behind.
 
 While events are taken in, slices are joined without touching their tables: a slice is then a chain of tables, and a
 range of events that are not counted yet. `settle` adds them up, once (absorbing.py).
@@ -25,12 +26,16 @@ FIRST, LAST, ARRIVALS, KNOT = 0, 1, 2, 3
 TABLE, BEGIN, END = KNOT + PARTS - 1, KNOT + PARTS, KNOT + PARTS + 1
 """Columns of `facts`: the first table of the slice, or -1; the range of events that are not counted yet."""
 FACTS = END + 1
-NEXT, PLANES, OVER_ROW, OVER_COUNT, PLANE = 0, 1, 2, 3, 4
-"""Columns of `where`: the next table of the chain, planes in use, overflow row, entries in it, rows of the planes."""
+NEXT, PLANES, OVER_BEGIN, OVER_COUNT, PLANE = 0, 1, 2, 3, 4
+"""Columns of `where`: the next table of the chain, planes in use, where its overflow entries begin and how many it has,
+rows of the planes.
+"""
 MOST_PLANES = 27
 """27 planes of two bits hold 2**53, the most arrivals of a window."""
-SLICES, FREE_TABLES, FREE_ROWS, FREE_OVERS = 0, 1, 2, 3
-"""Places in `used`: how many slices there are, and how many tables, pool rows and overflow rows are free."""
+SLICES, FREE_TABLES, FREE_ROWS, OVER_END, OVER_DEAD = 0, 1, 2, 3, 4
+"""Places in `used`: how many slices there are, how many tables and pool rows are free, where the overflow entries end,
+and how many of these no table has any more.
+"""
 CELL_BITS = 25
 """Bits of a cell's number in an overflow entry; a config has at most 2**25 cells."""
 MOST_OVER_PLANES = 18
@@ -46,23 +51,27 @@ class TablePool(NamedTuple):
     over: NDArray[np.int64]
     free_tables: NDArray[np.int32]
     free_rows: NDArray[np.int32]
-    free_overs: NDArray[np.int32]
     used: NDArray[np.int64]
 
 
 def new_pool(cells: int) -> TablePool:
-    """No slices, and no memory for any. A row has four cells a byte, in whole words; an overflow row takes as much."""
+    """No slices, and no memory for any. A row has four cells a byte, in whole words."""
     none = np.empty(0, np.int32)
     return TablePool(
         np.empty((0, FACTS), np.int64),
         np.empty((0, PLANE + 4), np.int32),
         np.empty((0, 8 * -(-cells // 32)), np.uint8),
-        np.empty((0, max(cells // 32, 2)), np.int64),
+        np.empty(0, np.int64),
         none,
         none,
-        none,
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
     )
+
+
+@kernel
+def most_entries(work: Any) -> Any:
+    """How many overflow entries a table may have: as many as take the memory of a plane. With more it gets a plane."""
+    return max(work.pool.shape[1] // int64(8), int64(2))
 
 
 @kernel
@@ -83,18 +92,19 @@ def _more_free(free: Any, count: Any, known: Any, more: Any) -> Any:
 
 @kernel
 def with_space(work: Any, slices: Any, planes: Any, overs: Any) -> Any:
-    """The same slices with space for so many more slices, and for a table of so many planes and overflow rows."""
+    """The same slices with space for so many more slices, and for a table of so many planes and overflow entries."""
     return with_rows(work, slices, min(planes, int64(1)), planes, overs, planes)
 
 
 @kernel
 def with_rows(work: Any, slices: Any, free_tables: Any, free_rows: Any, overs: Any, planes: Any) -> Any:
-    """The same slices with space for so many more slices, tables, rows and overflow rows; a table may have `planes`."""
+    """The same slices with space for so many more slices, tables, rows and entries; a table may have `planes`."""
     used, tables = work.used, work.where.shape[0]
-    rows, over_rows, columns = work.pool.shape[0], work.over.shape[0], work.where.shape[1]
+    rows, columns = work.pool.shape[0], work.where.shape[1]
     new_slices = _more(used[SLICES] + slices, work.facts.shape[0], used[SLICES])
     new_tables = _more(free_tables, used[FREE_TABLES], tables)
-    new_rows, new_overs = _more(free_rows, used[FREE_ROWS], rows), _more(overs, used[FREE_OVERS], over_rows)
+    new_rows = _more(free_rows, used[FREE_ROWS], rows)
+    new_overs = _more(used[OVER_END] + overs, work.over.shape[0], used[OVER_END])
     new_columns = max(PLANE + planes - columns, int64(0))
     if new_slices + new_tables + new_rows + new_overs + new_columns == int64(0):
         return work
@@ -109,13 +119,48 @@ def with_rows(work: Any, slices: Any, free_tables: Any, free_rows: Any, overs: A
         pool = np.empty((rows + new_rows, pool.shape[1]), np.uint8)
         pool[:rows] = work.pool
     if new_overs:
-        over = np.empty((over_rows + new_overs, over.shape[1]), np.int64)
-        over[:over_rows] = work.over
+        over = np.empty(over.shape[0] + new_overs, np.int64)
+        over[: used[OVER_END]] = work.over[: used[OVER_END]]
     spare_tables = _more_free(work.free_tables, used[FREE_TABLES], tables, new_tables)
     spare_rows = _more_free(work.free_rows, used[FREE_ROWS], rows, new_rows)
-    spare_overs = _more_free(work.free_overs, used[FREE_OVERS], over_rows, new_overs)
-    now_used = used + np.array([int64(0), new_tables, new_rows, new_overs])
-    return TablePool(facts, where, pool, over, spare_tables, spare_rows, spare_overs, now_used)
+    now_used = used.copy()
+    now_used[FREE_TABLES] += new_tables
+    now_used[FREE_ROWS] += new_rows
+    return TablePool(facts, where, pool, over, spare_tables, spare_rows, now_used)
+
+
+@kernel
+def take_entries(work: Any, number: Any, count: Any) -> Any:
+    """Where so many overflow entries of a table go, for which there is space at the end; its own are given up."""
+    used, where = work.used, work.where
+    used[OVER_DEAD] += int64(where[number, OVER_COUNT])
+    begin = used[OVER_END]
+    used[OVER_END] += count
+    where[number, OVER_BEGIN], where[number, OVER_COUNT] = int32(begin), int32(count)
+    return work.over[begin : begin + count]
+
+
+@kernel
+def without_dead(work: Any) -> Any:
+    """Settled slices without the overflow entries that no table has any more, if these are many."""
+    used = work.used
+    if int64(8) * used[OVER_DEAD] <= work.over.shape[0]:
+        return work
+    over, end = np.empty(used[OVER_END] - used[OVER_DEAD], np.int64), int64(0)
+    for slot in range(used[SLICES]):
+        end = _move_entries(work.over, work.where[work.facts[slot, TABLE]], over, end)
+    used[OVER_END], used[OVER_DEAD] = end, int64(0)
+    return TablePool(work.facts, work.where, work.pool, over, work.free_tables, work.free_rows, used)
+
+
+@kernel
+def _move_entries(over: Any, place: Any, target: Any, end: Any) -> Any:
+    """Copy the overflow entries of a table to the end of others, and note in its place where; returns the new end."""
+    begin, count = int64(place[OVER_BEGIN]), int64(place[OVER_COUNT])
+    for i in range(count):
+        target[end + i] = over[begin + i]
+    place[OVER_BEGIN] = int32(end)
+    return end + count
 
 
 @kernel
@@ -128,9 +173,8 @@ def trimmed(work: Any) -> Any:
         table = work.facts[slot, TABLE]
         rows += int64(work.where[table, PLANES])
         planes = max(planes, int64(work.where[table, PLANES]))
-        overs += int64(work.where[table, OVER_ROW] >= 0)
-    pool = np.empty((rows, work.pool.shape[1]), np.uint8)
-    over = np.zeros((overs, work.over.shape[1]), np.int64)
+        overs += int64(work.where[table, OVER_COUNT])
+    pool, over = np.empty((rows, work.pool.shape[1]), np.uint8), np.empty(overs, np.int64)
     facts, where = work.facts[:count].copy(), np.zeros((count, PLANE + planes), np.int32)
     row = other = int64(0)
     for slot in range(count):
@@ -141,14 +185,9 @@ def trimmed(work: Any) -> Any:
             pool[row] = work.pool[source[PLANE + plane]]
             where[slot, PLANE + plane] = int32(row)
             row += int64(1)
-        if source[OVER_ROW] >= 0:
-            entries = int64(source[OVER_COUNT])
-            over[other, :entries] = work.over[source[OVER_ROW], :entries]
-            where[slot, OVER_ROW] = int32(other)
-            other += int64(1)
-    used = np.array([count, int64(0), int64(0), int64(0)], np.int64)
-    free = np.empty(count, np.int32), np.empty(rows, np.int32), np.empty(overs, np.int32)
-    return TablePool(facts, where, pool, over, free[0], free[1], free[2], used)
+        other = _move_entries(work.over, where[slot], over, other)
+    used = np.array([count, int64(0), int64(0), overs, int64(0)], np.int64)
+    return TablePool(facts, where, pool, over, np.empty(count, np.int32), np.empty(rows, np.int32), used)
 
 
 @kernel
@@ -168,9 +207,7 @@ def release_table(work: Any, number: Any) -> None:
     for plane in range(int64(work.where[number, PLANES])):
         work.free_rows[used[FREE_ROWS]] = work.where[number, PLANE + plane]
         used[FREE_ROWS] += int64(1)
-    if work.where[number, OVER_ROW] >= 0:
-        work.free_overs[used[FREE_OVERS]] = work.where[number, OVER_ROW]
-        used[FREE_OVERS] += int64(1)
+    used[OVER_DEAD] += int64(work.where[number, OVER_COUNT])
     work.free_tables[used[FREE_TABLES]] = int32(number)
     used[FREE_TABLES] += int64(1)
 
