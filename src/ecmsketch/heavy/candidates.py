@@ -24,7 +24,7 @@ from ecmsketch.kernels.radix_sort import is_sorted
 from ecmsketch.kernels.varint import get_varints, put_varints
 
 _LEAST_EVENTS = 1024
-_ROUNDS = 8
+_ROUNDS = 4
 
 
 class Candidates(NamedTuple):
@@ -42,7 +42,7 @@ def plan_of(config: SketchConfig) -> Plan:
     A summary that begins before the range, a COARSENESS-th of it, errs too. Every merge widens summaries by as much.
     """
     size = ceil((1 + 1 / COARSENESS) ** (config.merge_depth + 1) / config.epsilon)
-    events = max(_LEAST_EVENTS, 2 * size)
+    events = max(_LEAST_EVENTS, 4 * size)
     return Plan(size, events, 2 * events, _ROUNDS, config.window, int(config.model == "count"))
 
 
@@ -51,8 +51,8 @@ class FrequentItems:
 
     def __init__(self, config: SketchConfig) -> None:
         self.plan = plan_of(config)
-        self.recent = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
-        """The newest events; their weights are spelled out."""
+        self.recent = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), None)
+        """The newest events. They have weights if not all of these are one."""
         self.summaries = no_summaries()
         self.rounds = 0
         """How often events became summaries, modulo the plan's rounds."""
@@ -60,9 +60,10 @@ class FrequentItems:
     def add(self, batch: Batch) -> None:
         """Count arrivals that are sorted by tick and not before those already there."""
         left = len(self.recent.ticks) + len(batch.ticks)
+        weighted = self.recent.weights is not None or batch.weights is not None
         if left >= self.plan.kept + self.plan.taken:
-            given = batch if batch.weights is not None else batch._replace(weights=np.empty(0, np.int64))
-            self.summaries, done = absorb(self.recent, given, self.summaries, self.rounds, self.plan)
+            parts = [_for_kernel(part, weighted) for part in (self.recent, batch)]
+            self.summaries, done = absorb(*parts, self.summaries, self.rounds, self.plan)
             left -= (done - self.rounds) * self.plan.taken
             self.rounds = done % self.plan.rounds
         self._keep(batch, left)
@@ -71,7 +72,8 @@ class FrequentItems:
         """Let the newest `count` of the recent events and the batch be the recent ones."""
         new = min(count, len(batch.ticks))
         newest = batch.select(slice(len(batch.ticks) - new, None))
-        self.recent = concatenate([self.recent.select(slice(len(self.recent.ticks) - (count - new), None)), newest])
+        older = self.recent.select(slice(len(self.recent.ticks) - (count - new), None))
+        self.recent = _packed(concatenate([older, newest]))
 
     def keys(self, now: int) -> NDArray[np.uint64]:
         """Every item named inside the window, each once."""
@@ -156,7 +158,7 @@ class FrequentItems:
         )
         keys = data[at:].view("<u8").astype(np.uint64)
         last = (now - np.cumsum(last))[::-1].copy()
-        made.recent = Batch(keys[:events].copy(), (now - np.cumsum(ticks))[::-1].copy(), weights.copy())
+        made.recent = _packed(Batch(keys[:events].copy(), (now - np.cumsum(ticks))[::-1].copy(), weights.copy()))
         begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         made.summaries = Summaries(
             last - span, last, arrivals.copy(), error.copy(), begin, keys[events:].copy(), counts.copy()
@@ -195,10 +197,10 @@ def combine(parts: list[FrequentItems], config: SketchConfig, now: int) -> Frequ
     events = events.select(events.ticks > now - config.window)
     newest = max((int(part.summaries.last[-1]) for part in parts if len(part.summaries.last)), default=MIN_TICK)
     stale = int(np.searchsorted(events.ticks, newest))  # summaries are in order of time, so these cannot wait longer
-    older = exact_summaries(events.select(slice(stale)), plan.size, plan.counted)
+    older = exact_summaries(_for_kernel(events.select(slice(stale)), True), plan.size, plan.counted)
     result.add(events.select(slice(stale, None)))
     summaries = _gather([older, *(part.summaries for part in parts), result.summaries])
-    result.summaries = compact(summaries, result.recent, now - config.window, plan.size)
+    result.summaries = compact(summaries, _for_kernel(result.recent, False), now - config.window, plan.size)
     result.rounds = 0
     return result
 
@@ -225,6 +227,18 @@ def _select(summaries: Summaries, order: NDArray[np.int64]) -> Summaries:
 
 def _after(summaries: Summaries, limit: int) -> Summaries:
     return _select(summaries, np.flatnonzero(summaries.last > limit))
+
+
+def _packed(events: Batch) -> Batch:
+    """The same events, without weights if all of these are one."""
+    plain = events.weights is None or bool((events.weights == 1).all())
+    return events._replace(weights=None) if plain else events
+
+
+def _for_kernel(events: Batch, weighted: bool) -> Batch:
+    """The same events with weights as kernels take them: empty if there are none, or spelled out if wanted."""
+    weights = events.explicit_weights() if weighted or events.weights is not None else np.empty(0, np.int64)
+    return events._replace(weights=weights)
 
 
 def _sums(where: NDArray[np.int64], counts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
