@@ -17,7 +17,7 @@ from ecmsketch.heavy.summaries import close_summary, new_summaries, trimmed, wit
 from ecmsketch.kernels import kernel
 
 COARSENESS = 4
-"""A joined summary has at most a quarter of the arrivals that came after it. Coarser ones are fewer, and need more names."""
+"""A joined summary has at most a quarter of the arrivals that came after it. Finer ones would be more."""
 
 
 class Plan(NamedTuple):

@@ -105,7 +105,8 @@ def build_view(pool: TablePool, located: Located, blocks: Blocks, cells: int, no
     target[slots] = len(groups) + np.arange(len(slots))
     single = np.concatenate([groups - ONE_BY_ONE, slots])
     found = _fill(pool, target, single, blocks, noise, tables)
-    return RangeView(tables, len(groups), found, tables[: len(groups)].sum(axis=0, dtype=np.int64))
+    summed = tables[: len(groups)].sum(axis=0, dtype=np.int64) if len(groups) else np.zeros(cells, np.int64)
+    return RangeView(tables, len(groups), found, summed)
 
 
 def cell_type(pool: TablePool) -> type:
