@@ -63,11 +63,9 @@ class FrequentItems:
     def add(self, batch: Batch) -> None:
         """Count arrivals that are sorted by tick and not before those already there."""
         left = len(self.recent) + len(batch.ticks)
-        parts = [self.recent.batch(), batch]
-        if not len(self.recent.weights) and batch.weights is None:
-            parts = [part._replace(weights=_NO_WEIGHTS) for part in parts]
-        else:
-            parts = [part._replace(weights=part.explicit_weights()) for part in parts]
+        weighted = len(self.recent.weights) > 0 or batch.weights is not None
+        weights = [part.explicit_weights() if weighted else _NO_WEIGHTS for part in (self.recent, batch)]
+        parts = [Batch(self.recent.items, self.recent.ticks, weights[0]), batch._replace(weights=weights[1])]
         if left >= self.plan.kept + self.plan.taken:
             self.summaries, done = absorb(*parts, self.summaries, self.rounds, self.plan)
             left -= (done - self.rounds) * self.plan.taken
@@ -158,7 +156,7 @@ class FrequentItems:
         if weighted and not (weights != 1).any():
             raise FormatError("frequent items: expected events with weights, not all of them one")
         last = (now - np.cumsum(last))[::-1].copy()
-        made.recent = RecentEvents.of(keys[:events], (now - np.cumsum(ticks))[::-1], weights)
+        made.recent = RecentEvents.of(keys[:events], (now - np.cumsum(ticks))[::-1].copy(), weights)
         begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         made.summaries = Summaries(
             last - span, last, arrivals.copy(), error.copy(), begin, keys[events:].copy(), counts.copy()

@@ -120,13 +120,15 @@ def _get(data: Any, at: Any, held: Any, filled: Any, bits: Any) -> Any:
 
 @kernel
 def _get_known(data: Any, at: Any, low: Any, different: Any) -> Any:
-    """Read ascending numbers from their gaps: (numbers, next byte, bits held, how many these are)."""
+    """Read numbers from their gaps: (numbers, none if a gap is too large, next byte, bits held, how many these are)."""
     known, held, filled, before = np.empty(different, np.uint64), uint64(0), int64(0), uint64(0)
     for i in range(different):
         gap, bit = uint64(0), uint64(0)
         while bit == uint64(0) and filled >= int64(0):
             bit, at, held, filled = _get(data, at, held, filled, int64(1))
             gap += uint64(1) - bit
+        if gap > uint64(2**64 - 1) >> uint64(low):
+            return known[:0], at, held, filled
         rest, at, held, filled = _get(data, at, held, filled, low)
         known[i] = before + ((gap << uint64(low)) | rest)
         before = known[i] + uint64(1)
@@ -139,33 +141,50 @@ def unpacked(data: Any, at: Any, count: Any) -> Any:
 
     Numbers may take no bits at all, so the caller bounds their count.
     """
-    numbers = np.zeros(count, np.uint64)
     if at >= data.shape[0] or data[at] > uint8(_BY_PLACE):
-        return numbers, int64(-1)
-    begin, width = at, int64(data[at])
-    at, held, filled = at + int64(1), uint64(0), int64(0)
-    known = np.empty(0, np.uint64)
-    if width == int64(_BY_PLACE):
-        different, at = get_varint(data, at)
-        if at < int64(0) or at >= data.shape[0] or different > count or data[at] > uint8(63):
-            return numbers, int64(-1)
-        known, at, held, filled = _get_known(data, at + int64(1), int64(data[at]), different)
-        width = _length_of(uint64(max(different - int64(1), int64(0))))
+        return np.empty(0, np.uint64), int64(-1)
+    if data[at] == uint8(_BY_PLACE):
+        return _get_by_place(data, at + int64(1), count)
+    begin, width, held, filled = at, int64(data[at]), uint64(0), int64(0)
+    numbers, at = np.empty(count, np.uint64), at + int64(1)
     for i in range(count):
         numbers[i], at, held, filled = _get(data, at, held, filled, width)
-        if known.shape[0]:
-            numbers[i] = known[min(numbers[i], uint64(known.shape[0] - 1))]
-    if filled < int64(0):
-        return numbers, int64(-1)
     at -= filled // int64(8)
-    return numbers, at if _same(packed(numbers), data[begin:at]) else int64(-1)
+    if filled < int64(0) or not _same(packed(numbers), data[begin:at]):
+        return numbers, int64(-1)
+    return numbers, at
 
 
 @kernel
-def _same(bytes_: Any, others: Any) -> Any:
-    if bytes_.shape[0] != others.shape[0]:
-        return False
-    different = int64(0)
-    for i in range(bytes_.shape[0]):
-        different += int64(bytes_[i] != others[i])
+def _get_by_place(data: Any, at: Any, count: Any) -> Any:
+    """Read numbers by their places, if all of the different ones are used, in order, and shorter than plainly."""
+    numbers, begin = np.empty(count, np.uint64), at - int64(1)
+    different, at = get_varint(data, at)
+    if at < int64(0) or at >= data.shape[0] or not int64(0) < different <= count or data[at] > uint8(63):
+        return numbers, int64(-1)
+    low = int64(data[at])
+    known, at, held, filled = _get_known(data, at + int64(1), low, different)
+    if known.shape[0] == 0:
+        return numbers, int64(-1)
+    width, used = _length_of(uint64(different - int64(1))), np.zeros(different, np.uint8)
+    for i in range(count):
+        place, at, held, filled = _get(data, at, held, filled, width)
+        if filled < int64(0) or place >= uint64(different):
+            return numbers, int64(-1)
+        used[place] = uint8(1)
+        numbers[i] = known[place]
+    largest, unused, rest = known[different - int64(1)], filled // int64(8), filled % int64(8)
+    descents = different - used.sum()
+    for i in range(1, different):
+        descents += int64(known[i] <= known[i - 1])
+    plain = int64(1) + (count * _length_of(largest) + int64(7)) // int64(8)
+    wrong = descents or low != _low_bits(largest, different) or (rest and held >> uint64(int64(64) - rest))
+    return numbers, int64(-1) if wrong or at - unused - begin >= plain else at - unused
+
+
+@kernel
+def _same(some: Any, others: Any) -> Any:
+    different = int64(some.shape[0] != others.shape[0])
+    for i in range(min(some.shape[0], others.shape[0])):
+        different += int64(some[i] != others[i])
     return different == int64(0)
