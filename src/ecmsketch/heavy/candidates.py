@@ -65,19 +65,16 @@ class FrequentItems:
         left = len(self.recent) + len(batch.ticks)
         weighted = len(self.recent.weights) > 0 or batch.weights is not None
         weights = [part.explicit_weights() if weighted else _NO_WEIGHTS for part in (self.recent, batch)]
-        parts = [Batch(self.recent.items, self.recent.ticks, weights[0]), batch._replace(weights=weights[1])]
+        recent, fresh = Batch(self.recent.items, self.recent.ticks, weights[0]), batch._replace(weights=weights[1])
         if left >= self.plan.kept + self.plan.taken:
-            self.summaries, done = absorb(*parts, self.summaries, self.rounds, self.plan)
+            self.summaries, done = absorb(recent, fresh, self.summaries, self.rounds, self.plan)
             left -= (done - self.rounds) * self.plan.taken
             self.rounds = done % self.plan.rounds
-        self._keep(parts, left)
-
-    def _keep(self, parts: list[Batch], count: int) -> None:
-        """Let the newest `count` of the recent events and the batch be the recent ones."""
-        new = min(count, len(parts[1].ticks))
-        older = parts[0].select(slice(len(parts[0].ticks) - (count - new), None))
-        newest = parts[1].select(slice(len(parts[1].ticks) - new, None))
-        self.recent = RecentEvents.of(*(np.concatenate(columns) for columns in zip(older, newest, strict=True)))
+        new = min(left, len(fresh.ticks))
+        older = recent.select(slice(len(recent.ticks) - (left - new), None))
+        newest = fresh.select(slice(len(fresh.ticks) - new, None))
+        waiting = concatenate([older, newest])
+        self.recent = RecentEvents.of(waiting.items, waiting.ticks, waiting.explicit_weights())
 
     def keys(self, now: int) -> NDArray[np.uint64]:
         """Every item named inside the window, each once."""
@@ -134,8 +131,8 @@ class FrequentItems:
             np.diff(summaries.begin),
             summaries.counts,
         ]
-        keys = np.concatenate([recent.items, summaries.keys])
-        return put_varints(np.concatenate(numbers).astype(np.int64)) + packed(keys).tobytes()
+        keys: bytes = packed(np.concatenate([recent.items, summaries.keys])).tobytes()
+        return put_varints(np.concatenate(numbers).astype(np.int64)) + keys
 
     @classmethod
     def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> FrequentItems:
