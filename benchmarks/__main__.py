@@ -12,8 +12,8 @@ import numpy as np
 import ecmsketch
 
 ALL = (
-    "startup", "speed", "slices", "equal_memory", "counters", "prefix", "heavy_hitters", "memory", "accuracy",
-    "sharper", "spark", "streaming", "monitoring",
+    "startup", "speed", "one_by_one", "slices", "merged_sites", "equal_memory", "counters", "prefix", "heavy_hitters",
+    "memory", "accuracy", "sharper", "spark", "streaming", "monitoring",
 )  # fmt: skip
 
 

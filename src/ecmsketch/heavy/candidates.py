@@ -20,11 +20,14 @@ from ecmsketch.errors import FormatError
 from ecmsketch.heavy.ageing import COARSENESS, Plan, absorb, compact, exact_summaries
 from ecmsketch.heavy.summaries import Summaries, no_summaries
 from ecmsketch.inputs.ticks import MIN_TICK
+from ecmsketch.kernels.packed_numbers import packed, unpacked
 from ecmsketch.kernels.radix_sort import is_sorted
 from ecmsketch.kernels.varint import get_varints, put_varints
+from ecmsketch.slices.recent_events import RecentEvents, no_events
 
 _LEAST_EVENTS = 1024
-_ROUNDS = 8
+_ROUNDS = 4
+_NO_WEIGHTS = np.empty(0, np.int64)
 
 
 class Candidates(NamedTuple):
@@ -42,7 +45,7 @@ def plan_of(config: SketchConfig) -> Plan:
     A summary that begins before the range, a COARSENESS-th of it, errs too. Every merge widens summaries by as much.
     """
     size = ceil((1 + 1 / COARSENESS) ** (config.merge_depth + 1) / config.epsilon)
-    events = max(_LEAST_EVENTS, 2 * size)
+    events = max(_LEAST_EVENTS, 8 * size)
     return Plan(size, events, 2 * events, _ROUNDS, config.window, int(config.model == "count"))
 
 
@@ -51,27 +54,27 @@ class FrequentItems:
 
     def __init__(self, config: SketchConfig) -> None:
         self.plan = plan_of(config)
-        self.recent = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
-        """The newest events; their weights are spelled out."""
+        self.recent = no_events()
+        """The newest events."""
         self.summaries = no_summaries()
         self.rounds = 0
         """How often events became summaries, modulo the plan's rounds."""
 
     def add(self, batch: Batch) -> None:
         """Count arrivals that are sorted by tick and not before those already there."""
-        left = len(self.recent.ticks) + len(batch.ticks)
+        left = len(self.recent) + len(batch.ticks)
+        weighted = len(self.recent.weights) > 0 or batch.weights is not None
+        weights = [part.explicit_weights() if weighted else _NO_WEIGHTS for part in (self.recent, batch)]
+        recent, fresh = Batch(self.recent.items, self.recent.ticks, weights[0]), batch._replace(weights=weights[1])
         if left >= self.plan.kept + self.plan.taken:
-            given = batch if batch.weights is not None else batch._replace(weights=np.empty(0, np.int64))
-            self.summaries, done = absorb(self.recent, given, self.summaries, self.rounds, self.plan)
+            self.summaries, done = absorb(recent, fresh, self.summaries, self.rounds, self.plan)
             left -= (done - self.rounds) * self.plan.taken
             self.rounds = done % self.plan.rounds
-        self._keep(batch, left)
-
-    def _keep(self, batch: Batch, count: int) -> None:
-        """Let the newest `count` of the recent events and the batch be the recent ones."""
-        new = min(count, len(batch.ticks))
-        newest = batch.select(slice(len(batch.ticks) - new, None))
-        self.recent = concatenate([self.recent.select(slice(len(self.recent.ticks) - (count - new), None)), newest])
+        new = min(left, len(fresh.ticks))
+        older = recent.select(slice(len(recent.ticks) - (left - new), None))
+        newest = fresh.select(slice(len(fresh.ticks) - new, None))
+        waiting = concatenate([older, newest])
+        self.recent = RecentEvents.of(waiting.items, waiting.ticks, waiting.explicit_weights())
 
     def keys(self, now: int) -> NDArray[np.uint64]:
         """Every item named inside the window, each once."""
@@ -85,7 +88,7 @@ class FrequentItems:
         inside = (summaries.first > since) & (summaries.last <= until)
         lengths = np.diff(summaries.begin)
         named = np.repeat(touched, lengths)
-        counts = self._recent_in(since, until)
+        counts = recent.inside(since, until, bool(self.plan.counted))
         fresh = counts > 0
         keys, where = np.unique(np.concatenate([summaries.keys[named], recent.items[fresh]]), return_inverse=True)
         counts = np.concatenate([summaries.counts[named], counts[fresh]])
@@ -95,25 +98,14 @@ class FrequentItems:
             keys, _sums(where, counts * sure, len(keys)), _sums(where, counts, len(keys)) + missed, missed
         )
 
-    def _recent_in(self, since: int, until: int) -> NDArray[np.int64]:
-        """How much of each recent event lies in (since, until].
-
-        A weight counts whole at its tick. If ticks number arrivals, it counts at as many ticks up to its own.
-        """
-        ticks, weights = self.recent.ticks, self.recent.explicit_weights()
-        if not self.plan.counted:
-            return np.where((ticks > since) & (ticks <= until), weights, 0)
-        inside: NDArray[np.int64] = np.minimum(ticks, until) - np.maximum(ticks - weights, since)
-        return np.maximum(inside, 0)
-
     @property
     def nbytes(self) -> int:
         """Memory held."""
-        return sum(column.nbytes for column in (*self.recent, *self.summaries) if column is not None)
+        return self.recent.nbytes + sum(column.nbytes for column in self.summaries)
 
     def shift(self, by: int) -> None:
         """Move all ticks later by that many."""
-        self.recent = self.recent._replace(ticks=self.recent.ticks + by)
+        self.recent = self.recent.shift(by)
         self.summaries = self.summaries._replace(first=self.summaries.first + by, last=self.summaries.last + by)
 
     def copy(self) -> FrequentItems:
@@ -127,9 +119,11 @@ class FrequentItems:
         summaries = _after(self.summaries, now - self.plan.window)
         recent = self.recent
         numbers = [
-            np.array([self.rounds, len(recent.ticks), len(summaries.last), len(summaries.keys)]),
+            np.array(
+                [self.rounds, len(recent), int(len(recent.weights) > 0), len(summaries.last), len(summaries.keys)]
+            ),
             np.diff(recent.ticks[::-1], prepend=now) * -1,
-            recent.explicit_weights(),
+            recent.weights,
             np.diff(summaries.last[::-1], prepend=now) * -1,
             summaries.last - summaries.first,
             summaries.arrivals,
@@ -137,26 +131,29 @@ class FrequentItems:
             np.diff(summaries.begin),
             summaries.counts,
         ]
-        keys = np.concatenate([recent.items, summaries.keys]).astype("<u8")
-        return put_varints(np.concatenate(numbers).astype(np.int64)) + keys.tobytes()
+        keys: bytes = packed(np.concatenate([recent.items, summaries.keys])).tobytes()
+        return put_varints(np.concatenate(numbers).astype(np.int64)) + keys
 
     @classmethod
     def decode(cls, data: NDArray[np.uint8], config: SketchConfig, now: int) -> FrequentItems:
         """The frequent items that `encode` wrote; trusts nothing."""
         made = cls(config)
-        head, at = get_varints(data, 0, 4)
+        head, at = get_varints(data, 0, 5)
         if at < 0 or sum(head.tolist()) > 2 * len(data):
             raise FormatError("frequent items: there are fewer bytes than they say; the data is truncated")
-        made.rounds, events, count, entries = head.tolist()
-        numbers, at = get_varints(data, at, 2 * events + 5 * count + entries)
-        if at < 0 or len(data) - at != 8 * (events + entries):
+        made.rounds, events, weighted, count, entries = head.tolist()
+        weights_given = events * min(weighted, 1)
+        numbers, at = get_varints(data, at, events + weights_given + 5 * count + entries)
+        keys, at = unpacked(data, at, events + entries) if at >= 0 else (np.empty(0, np.uint64), at)
+        if at != len(data) or weighted > 1 or float(numbers[:events].sum(dtype=np.float64)) > 2.0**62:
             raise FormatError("frequent items: a number is cut off, or bytes are left over; the data is corrupt")
         ticks, weights, last, span, arrivals, error, lengths, counts = np.split(
-            numbers, np.cumsum([events, events, count, count, count, count, count])
+            numbers, np.cumsum([events, weights_given, count, count, count, count, count])
         )
-        keys = data[at:].view("<u8").astype(np.uint64)
+        if weighted and not (weights != 1).any():
+            raise FormatError("frequent items: expected events with weights, not all of them one")
         last = (now - np.cumsum(last))[::-1].copy()
-        made.recent = Batch(keys[:events].copy(), (now - np.cumsum(ticks))[::-1].copy(), weights.copy())
+        made.recent = RecentEvents.of(keys[:events], (now - np.cumsum(ticks))[::-1].copy(), weights)
         begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         made.summaries = Summaries(
             last - span, last, arrivals.copy(), error.copy(), begin, keys[events:].copy(), counts.copy()
@@ -168,8 +165,8 @@ class FrequentItems:
         """Refuse what arithmetic here and in the kernels does not allow for."""
         plan, recent, summaries = self.plan, self.recent, self.summaries
         counts = (recent.explicit_weights(), summaries.arrivals, summaries.counts)
-        most = max(_most_at_once(recent, plan.window), _total(summaries.arrivals), _total(summaries.counts))
-        if self.rounds >= plan.rounds or len(recent.ticks) >= plan.kept + plan.taken:
+        most = max(_most_at_once(recent.batch(), plan.window), _total(summaries.arrivals), _total(summaries.counts))
+        if self.rounds >= plan.rounds or len(recent) >= plan.kept + plan.taken:
             raise FormatError("frequent items: more events wait than is possible")
         if summaries.begin[-1] != len(summaries.keys) or bool((np.diff(summaries.begin) > max(plan.size, 1)).any()):
             raise FormatError("frequent items: a summary names more items than it may")
@@ -191,14 +188,14 @@ def combine(parts: list[FrequentItems], config: SketchConfig, now: int) -> Frequ
     """The frequent items of several streams together, or of several segments of one. Summaries are joined as in one."""
     result = FrequentItems(config)
     plan = result.plan
-    events = concatenate([part.recent for part in parts]).sort()
+    events = concatenate([part.recent.batch() for part in parts]).sort()
     events = events.select(events.ticks > now - config.window)
     newest = max((int(part.summaries.last[-1]) for part in parts if len(part.summaries.last)), default=MIN_TICK)
     stale = int(np.searchsorted(events.ticks, newest))  # summaries are in order of time, so these cannot wait longer
     older = exact_summaries(events.select(slice(stale)), plan.size, plan.counted)
     result.add(events.select(slice(stale, None)))
     summaries = _gather([older, *(part.summaries for part in parts), result.summaries])
-    result.summaries = compact(summaries, result.recent, now - config.window, plan.size)
+    result.summaries = compact(summaries, result.recent.batch(), now - config.window, plan.size)
     result.rounds = 0
     return result
 

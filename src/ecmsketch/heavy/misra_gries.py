@@ -10,22 +10,27 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64
+from numba import int64, uint64
 
 from ecmsketch.counters.contract import Ints
 from ecmsketch.inputs.items import Keys
 from ecmsketch.kernels import kernel
-from ecmsketch.kernels.decorator import inlined
-from ecmsketch.kernels.hash_table import find_slot, first_slot, new_slots
+from ecmsketch.kernels.splitmix import GOLDEN
 
 _SMALL = 32
 """Counts below this are small."""
 
 
 class Tally(NamedTuple):
-    """Keys and their counts, found by a hash table whose slots are valid from some `since` on (hash_table.py)."""
+    """Keys and their counts, and the hash table in which they are counted."""
 
-    slots: Ints
+    slot_keys: Keys
+    slot_counts: Ints
+    """0 if a slot is free, as all are between two countings."""
+    used_slots: Keys
+    left_keys: Keys
+    left_counts: Ints
+    """What did not find a slot, and is counted again with another hash."""
     keys: Keys
     counts: Ints
     of_each: Ints
@@ -34,43 +39,62 @@ class Tally(NamedTuple):
 
 @kernel
 def new_tally(capacity: Any) -> Any:
-    """A tally of up to `capacity` keys; its first `since` is 0."""
-    slots, counts = new_slots(int64(2) * capacity), np.empty(capacity, np.int64)
-    return Tally(slots, np.empty(capacity, np.uint64), counts, np.empty(_SMALL, np.int64))
+    """A tally of up to `capacity` keys."""
+    slots = int64(1) << _slot_bits(capacity)
+    return Tally(
+        np.empty(slots, np.uint64), np.zeros(slots, np.int64), np.empty(capacity, np.uint64),
+        np.empty(capacity, np.uint64), np.empty(capacity, np.int64),
+        np.empty(capacity, np.uint64), np.empty(capacity, np.int64), np.empty(_SMALL, np.int64),
+    )  # fmt: skip
 
 
 @kernel
-def emptied(tally: Any, since: Any) -> Any:
-    """The `since` with which the tally is empty again."""
-    return since + tally.keys.shape[0]
+def _slot_bits(keys: Any) -> Any:
+    """Bits of a slot's number, for so many keys: at most half of the slots are ever used."""
+    bits = int64(4)
+    while int64(1) << bits < int64(2) * keys:
+        bits += int64(1)
+    return bits
 
 
-@inlined
-def count_key(tally: Any, since: Any, used: Any, key: Any, count: Any) -> Any:
-    """Add to a key's count; returns how many keys there are now.
+@kernel
+def count_keys(tally: Any, keys: Any, counts: Any) -> Any:
+    """Add up the counts of each key in the tally, which is empty before; returns how many keys there are.
 
-    Whether a key is new cannot be foretold, so nothing branches on it: a new key is one more place with a count of 0.
+    No counts means ones. Whether a key has come before cannot be foretold, so nothing branches on it. A key whose slot
+    another one has is left for the next time, with another hash. Each time one key at least finds a slot.
     """
-    slot = first_slot(tally.slots, key)
-    at = tally.slots[slot] - since
-    if int64(at >= int64(0)) & int64(tally.keys[max(at, int64(0))] != key):  # rare, since few slots are in use
-        slot = find_slot(tally.slots, since, tally.keys, key)
-        at = tally.slots[slot] - since
-    new = int64(at < int64(0))
-    place = used if new else at
-    tally.slots[slot] = since + place
-    tally.keys[place] = key
-    tally.counts[place] = tally.counts[place] * (int64(1) - new) + count
-    return used + new
+    shift = uint64(int64(64) - _slot_bits(keys.shape[0]))
+    multiplier = uint64(GOLDEN)
+    used, left = _count_once(tally, keys, counts, multiplier, shift, int64(0))
+    while left:
+        multiplier *= uint64(GOLDEN)
+        used, left = _count_once(tally, tally.left_keys[:left], tally.left_counts, multiplier, shift, used)
+    return used
 
 
 @kernel
-def narrowed(tally: Any, keys: Any) -> Any:
-    """The same tally with fewer slots, enough for so many keys: fewer slots stay in the processor's cache."""
-    size = int64(16)
-    while size < int64(4) * keys:
-        size *= int64(2)
-    return Tally(tally.slots[: min(size, tally.slots.shape[0])], tally.keys, tally.counts, tally.of_each)
+def _count_once(tally: Any, keys: Any, counts: Any, multiplier: Any, shift: Any, known: Any) -> Any:
+    """Count what finds a slot, and add it to the `known` keys: (keys there are now, events that are left)."""
+    slot_keys, slot_counts, used_slots = tally.slot_keys, tally.slot_counts, tally.used_slots
+    used, left, weighted = uint64(0), uint64(0), counts.shape[0] > 0
+    for i in range(keys.shape[0]):
+        key, count = keys[i], counts[i] if weighted else int64(1)
+        slot = (key * multiplier) >> shift
+        there = slot_keys[slot]
+        free = slot_counts[slot] == int64(0)
+        mine = free | (there == key)
+        slot_keys[slot] = key if free else there
+        slot_counts[slot] += count if mine else int64(0)
+        used_slots[used] = slot
+        used += uint64(free)
+        tally.left_keys[left], tally.left_counts[left] = key, count
+        left += uint64(1) - uint64(mine)
+    for i in range(int64(used)):
+        slot = used_slots[i]
+        tally.keys[known + i], tally.counts[known + i] = slot_keys[slot], slot_counts[slot]
+        slot_counts[slot] = int64(0)
+    return known + int64(used), int64(left)
 
 
 @kernel

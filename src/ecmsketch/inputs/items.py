@@ -43,6 +43,8 @@ def hash_item(item: Any) -> int:
             raise InputError(f"item: expected text that UTF-8 can hold, got {item!r}") from error
     if item.__class__ is int and 0 <= item <= _MASK:
         return item
+    if item.__class__ is tuple and len(item) > 1:
+        return _hash_tuple(item)
     if item.__class__ in NUMPY_INTEGERS:
         return int(item) & _MASK
     if isinstance(item, bytes):

@@ -12,8 +12,9 @@ from ecmsketch.counters.contract import Ints
 from ecmsketch.inputs.row_hashes import hash_row, mix_items
 from ecmsketch.kernels import kernel
 from ecmsketch.slices.table_adding import add_to
-from ecmsketch.slices.table_planes import add_slice, stored
+from ecmsketch.slices.table_planes import stored
 from ecmsketch.slices.table_pool import ARRIVALS, BEGIN, END, NEXT, SLICES, TABLE, release_tables, without_dead
+from ecmsketch.slices.table_summing import add_tables
 
 _CHUNK = 4096
 """Events counted at a time in all rows."""
@@ -124,9 +125,9 @@ def _unpacked(work: Any, slot: Any, items: Any, weights: Any, rows: Any, scratch
     clear(scratch, arrivals)
     count_in_scratch(items, weights, work.facts[slot, BEGIN], work.facts[slot, END], rows, scratch, arrivals)
     if arrivals <= int64(_MOST_SMALL):
-        add_slice(work, slot, scratch.small)
+        add_tables(work, slot, scratch.small)
     else:
-        add_slice(work, slot, scratch.large)
+        add_tables(work, slot, scratch.large)
     release_tables(work, slot)
     work.facts[slot, BEGIN] = work.facts[slot, END] = int64(0)
     return stored(work, slot, scratch.small) if arrivals <= int64(_MOST_SMALL) else stored(work, slot, scratch.large)

@@ -12,6 +12,7 @@ from ecmsketch.counters.contract import MAX_ARRIVALS, Ints
 from ecmsketch.errors import FormatError
 from ecmsketch.inputs.ticks import MIN_TICK
 from ecmsketch.kernels import kernel
+from ecmsketch.kernels.packed_numbers import packed, unpacked
 from ecmsketch.kernels.varint import get_varints, put_varints
 from ecmsketch.slices.centring import Blocks
 from ecmsketch.slices.recent_events import RecentEvents, no_events
@@ -58,7 +59,8 @@ def encode(contents: Contents, now: int, window: int, cells: int) -> bytes:
     tables, facts = _encode_slices(pool, now, window, cells)
     columns = [np.array([*numbers, len(facts)]), gaps, events.weights, facts.ravel()]
     head = put_varints(np.concatenate(columns).astype(np.int64))
-    return b"".join([head, events.items.astype("<u8").tobytes(), *tables])
+    items_bytes = packed(events.items).tobytes() if len(events) else b""
+    return b"".join([head, items_bytes, *tables])
 
 
 def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[list[bytes], Ints]:
@@ -78,19 +80,19 @@ def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[
 
 
 def decode(data: NDArray[np.uint8], now: int, window: int, block: int, cells: int, blocks: Blocks) -> Contents:
-    """What `encode` wrote, or a FormatError. Each event and each cell takes a bit at least, so data bounds them."""
+    """What `encode` wrote, or a FormatError. Each event takes a byte at least and each cell a bit: data bounds them."""
     header, at = get_varints(data, 0, _HEADER)
     if at < 0:
         raise FormatError("slices: their header is missing; the data is truncated")
     count, fresh, weighted, slices = header.tolist()
-    if fresh >= block or weighted > min(count, 1) or 9 * count > len(data) or slices * cells > 8 * len(data):
+    if fresh >= block or weighted > min(count, 1) or count > len(data) or slices * cells > 8 * len(data):
         raise FormatError(f"slices: {count} events and {slices} slices do not fit into {len(data)} bytes")
     gaps, at = get_varints(data, at, count)
     weights, at = get_varints(data, at, count * weighted) if at >= 0 else (gaps, -1)
     facts, at = get_varints(data, at, slices * _FACTS) if at >= 0 else (gaps, -1)
-    if at < 0 or at + 8 * count > len(data):
+    items, at = unpacked(data, at, count) if at >= 0 and count else (np.empty(0, np.uint64), at)
+    if at < 0:
         raise FormatError("slices: their numbers are truncated or malformed")
-    items = data[at : at + 8 * count].view("<u8").astype(np.uint64)
     ticks = _checked_ticks(gaps, now)
     if (count and now - int(ticks[0]) >= window) or (slices and int(facts[::_FACTS].max()) >= window):
         raise FormatError("slices: expected them and all events inside the window")
@@ -98,7 +100,7 @@ def decode(data: NDArray[np.uint8], now: int, window: int, block: int, cells: in
     if total > 4 * MAX_ARRIVALS or (weighted and (int(weights.min()) < 1 or int(weights.max()) == 1)):
         raise FormatError("slices: expected events with positive weights, not all of them one")
     events = RecentEvents.of(items, ticks, weights) if count else no_events()
-    pool = _decode_slices(data, at + 8 * count, facts.reshape(slices, _FACTS), now, cells, blocks)
+    pool = _decode_slices(data, at, facts.reshape(slices, _FACTS), now, cells, blocks)
     return Contents(fresh, events, pool)
 
 

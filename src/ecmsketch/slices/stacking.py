@@ -43,12 +43,13 @@ def united(parts: list[Part], plan: Plan, rows: RowHashes, now: int) -> Part:
     drop_oldest(pool, now - plan.window)
     items = np.concatenate([events.items for events, _ in parts])
     ticks = np.concatenate([events.ticks for events, _ in parts])
-    weights = np.concatenate([events.explicit_weights() for events, _ in parts])
+    weighted = [events.explicit_weights() for events, _ in parts if any(len(each.weights) for each, _ in parts)]
     order = np.flatnonzero(ticks > now - plan.window)
     ticks = ticks[order]
     sort_by_tick(ticks, order)
-    items, weights = items[order], weights[order]
-    if len(items) and (weights == 1).all():
+    items = items[order]
+    weights = np.concatenate(weighted)[order] if weighted else np.empty(0, np.int64)
+    if (weights == 1).all():
         weights = weights[:0]
     if len(items) >= plan.recent + plan.block or (pool.used[SLICES] and len(parts) > 1):
         pool, start = _aged(pool, items, ticks, weights, plan, rows, scratch(plan.cells))

@@ -13,18 +13,12 @@ import numpy as np
 from numba import int64, uint8, uint64
 
 from ecmsketch.kernels import kernel, leading_zeros
-from ecmsketch.kernels.decorator import inlined
+from ecmsketch.kernels.bits import bits_of, put_bits, refill
 
 MOST_PARAMETER = 53
 _MOST_CELL = 2**53
 _SMALL = 256
 """Cells below this are counted by their value, so that a parameter is tried on few numbers."""
-
-
-@kernel
-def _bits_of(number: Any) -> Any:
-    """How many bits a positive number has."""
-    return int64(64) - leading_zeros(uint64(number))
 
 
 @kernel
@@ -38,30 +32,19 @@ def best_parameter(table: Any) -> Any:
             small[table[j]] += int64(1)
         else:
             large += int64(1)
-    middle = _bits_of(max(arrivals // table.shape[0], int64(1)))
+    middle = bits_of(max(arrivals // table.shape[0], int64(1)))
     best, least = int64(0), int64(-1)
     for parameter in range(max(middle - int64(6), int64(0)), min(middle + int64(3), int64(MOST_PARAMETER)) + 1):
         bits = parameter * table.shape[0]
         for cell in range(_SMALL):
-            bits += small[cell] * (int64(2) * _bits_of((cell >> parameter) + int64(1)) - int64(1))
+            bits += small[cell] * (int64(2) * bits_of((cell >> parameter) + int64(1)) - int64(1))
         if large:
             for j in range(table.shape[0]):
                 if table[j] >= int64(_SMALL):
-                    bits += int64(2) * _bits_of((table[j] >> parameter) + int64(1)) - int64(1)
+                    bits += int64(2) * bits_of((table[j] >> parameter) + int64(1)) - int64(1)
         if least < 0 or bits < least:
             best, least = int64(parameter), bits
     return best, least
-
-
-@inlined
-def _put_bits(out: Any, at: Any, held: Any, filled: Any, number: Any, bits: Any) -> Any:
-    """Write a number in at most 56 bits: (bytes written, bits held for the next byte, how many these are)."""
-    held, filled = (held << uint64(bits)) | number, filled + bits
-    while filled >= int64(8):
-        filled -= int64(8)
-        out[at] = uint8((held >> uint64(filled)) & uint64(255))
-        at += int64(1)
-    return at, held & ((uint64(1) << uint64(filled)) - uint64(1)), filled
 
 
 @kernel
@@ -73,26 +56,17 @@ def put_table(table: Any, parameter: Any, bits: Any) -> Any:
     for j in range(table.shape[0]):
         cell = uint64(table[j])
         q = (cell >> uint64(parameter)) + uint64(1)
-        length = _bits_of(q)
+        length = bits_of(q)
         if int64(2) * length - int64(1) + parameter <= int64(56):
             number = (q << uint64(parameter)) | (cell & low)
-            at, held, filled = _put_bits(out, at, held, filled, number, int64(2) * length - int64(1) + parameter)
+            at, held, filled = put_bits(out, at, held, filled, number, int64(2) * length - int64(1) + parameter)
         else:
-            at, held, filled = _put_bits(out, at, held, filled, uint64(0), length - int64(1))
-            at, held, filled = _put_bits(out, at, held, filled, q, length)
-            at, held, filled = _put_bits(out, at, held, filled, cell & low, parameter)
+            at, held, filled = put_bits(out, at, held, filled, uint64(0), length - int64(1))
+            at, held, filled = put_bits(out, at, held, filled, q, length)
+            at, held, filled = put_bits(out, at, held, filled, cell & low, parameter)
     if filled:
         out[at] = uint8((held << uint64(int64(8) - filled)) & uint64(255))
     return out
-
-
-@inlined
-def _refill(data: Any, at: Any, end: Any, held: Any, filled: Any) -> Any:
-    """Hold at least 57 bits, if there are as many: (next byte, bits held from the highest on, how many these are)."""
-    while filled <= int64(56) and at < end:
-        held |= uint64(data[at]) << uint64(int64(56) - filled)
-        at, filled = at + int64(1), filled + int64(8)
-    return at, held, filled
 
 
 @kernel
@@ -101,9 +75,9 @@ def get_table(data: Any, begin: Any, end: Any, parameter: Any, table: Any) -> An
     at, held, filled = begin, uint64(0), int64(0)
     for j in range(table.shape[0]):
         if filled < int64(32):
-            at, held, filled = _refill(data, at, end, held, filled)
+            at, held, filled = refill(data, at, end, held, filled)
         if held == uint64(0):  # few bits are held, or too many zeros follow
-            at, held, filled = _refill(data, at, end, held, filled)
+            at, held, filled = refill(data, at, end, held, filled)
             if held == uint64(0):
                 return int64(-1)
         zeros = leading_zeros(held)
@@ -112,14 +86,14 @@ def get_table(data: Any, begin: Any, end: Any, parameter: Any, table: Any) -> An
             return int64(-1)
         held, filled = held << uint64(zeros), filled - zeros
         if filled < length:
-            at, held, filled = _refill(data, at, end, held, filled)
+            at, held, filled = refill(data, at, end, held, filled)
             if filled < length:
                 return int64(-1)
         cell = (held >> uint64(int64(64) - length)) - uint64(1)
         held, filled = held << uint64(length), filled - length
         if parameter:
             if filled < parameter:
-                at, held, filled = _refill(data, at, end, held, filled)
+                at, held, filled = refill(data, at, end, held, filled)
                 if filled < parameter:
                     return int64(-1)
             cell = (cell << uint64(parameter)) | (held >> uint64(int64(64) - parameter))
@@ -127,5 +101,5 @@ def get_table(data: Any, begin: Any, end: Any, parameter: Any, table: Any) -> An
         if cell > uint64(_MOST_CELL):
             return int64(-1)
         table[j] = int64(cell)
-    at, held, filled = _refill(data, at, end, held, filled)
+    at, held, filled = refill(data, at, end, held, filled)
     return end if filled < int64(8) and held == uint64(0) else int64(-1)  # what is left of the last byte is zeros

@@ -42,6 +42,13 @@ def add_table(work: Any, number: Any, table: Any) -> None:
             cells = table[begin : begin + row.shape[0]]
             for j in range(cells.shape[0]):
                 cells[j] += kind((row[j] >> bits) & uint8(3)) << shift
+    add_entries(work, number, table)
+
+
+@kernel
+def add_entries(work: Any, number: Any, table: Any) -> None:
+    """Add the overflow entries of one of the tables to a table of whole numbers."""
+    kind, planes = table.dtype.type, int64(work.where[number, PLANES])
     entries = work.over[int64(work.where[number, OVER_BEGIN]) :]
     for i in range(int64(work.where[number, OVER_COUNT])):
         cell, left = entries[i] & int64(2**CELL_BITS - 1), entries[i] >> int64(CELL_BITS)
