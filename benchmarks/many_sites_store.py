@@ -23,8 +23,11 @@ EVENTS = 50
 WRITER = "many_sites_store"
 
 
-def small_sketches(sites: int, kinds: int = 1000, begin: int = 0) -> list[bytes]:
-    """The bytes of sketches of EVENTS events; no more than some kinds of them, which many sites then share."""
+def small_sketches(sites: int, kinds: int = 10_000, begin: int = 0) -> list[bytes]:
+    """The bytes of sketches of EVENTS events, so many kinds of them at most.
+
+    Sites that share one lie too far apart for the compression of files to notice.
+    """
     rng = np.random.default_rng(begin)
     made = []
     for _ in range(min(sites, kinds)):

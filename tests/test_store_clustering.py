@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -174,8 +176,15 @@ class TestTheLog:
         store = SketchStore(tmp_path / "sketches")
         write(store, range(25), sites=4)
         log = tmp_path / "sketches" / "_delta_log"
-        assert list(log.glob("*.checkpoint.parquet"))
-        properties = DeltaTable(store.path).metadata().configuration
-        assert properties["delta.logRetentionDuration"] == "interval 24 hours"
-        assert not store.append_once([SketchRow("x", sketch(1))], "web", 24)
+        (checkpoint,) = log.glob("*.checkpoint.parquet")
+        assert int(checkpoint.name[:20]) == 20
+        assert (log / f"{0:020}.json").exists()
+        for file in log.iterdir():
+            os.utime(file, (time.time() - 25 * 3600,) * 2)
+        write(store, range(25, 45), sites=4)
+        left = sorted(int(file.name[:20]) for file in log.glob("*.json"))
+        assert left[0] >= 20
+        assert left[-1] == store.version()
+        assert not store.append_once([SketchRow("x", sketch(1))], "web", 3)  # what was written is still known
         assert len(store.latest()) == 4
+        assert store.latest() == dict(store.latest_each())

@@ -61,12 +61,30 @@ def jars_or_skip(*coordinates: str) -> list[Path]:
         pytest.skip(str(reason))
 
 
-def for_spark(paths: list[Path]) -> list[Path]:
-    """Those of some archives that Spark has not got itself, in whatever version: two of them on one path do not mix."""
+def for_spark(paths: list[Path], spark: Path | None = None) -> list[Path]:
+    """Those of some archives that Spark has not got itself, in whatever version: two of them on one path do not mix.
+
+    `spark` is the folder that holds another pyspark than the installed one.
+    """
     import pyspark
 
-    own = {_name(path) for path in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
+    home = Path(pyspark.__file__).parent if spark is None else spark / "pyspark"
+    own = {_name(path) for path in (home / "jars").glob("*.jar")}
     return [path for path in paths if _name(path) not in own]
+
+
+def pyspark_or_skip(version: str) -> Path:
+    """A folder beside the archives that holds another version of pyspark, for PYTHONPATH; pip fetches it once."""
+    folder = cache_folder().parent / f"pyspark-{version}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as place:
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", f"{place}/made"]
+            done = subprocess.run([*command, f"pyspark=={version}"], capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"pip does not give pyspark=={version}: {done.stderr.strip().splitlines()[-1:]}")
+            (Path(place) / "made").rename(folder)
+    return folder
 
 
 def _name(path: Path) -> str:

@@ -32,6 +32,7 @@ def main(jars: str, folder: Path) -> None:
         .getOrCreate()
     )
     said = read_store(spark, folder / "store") | count_source(spark, str(folder / "source"))
+    said["spark"] = spark.version
     spark.stop()
     sys.stdout.write(json.dumps(said) + "\n")
 

@@ -20,6 +20,7 @@ from ecmsketch.store import neighbour_groups
 from ecmsketch.store.kept_groups import Kept, KeptGroup, KeptGroups
 from ecmsketch.store.neighbour_groups import SiteGroup, group_neighbours
 from ecmsketch.store.row_reader import RowReader, latest_sketches, rows_of_sites
+from ecmsketch.store.store_config import PROPERTY, StoreConfig
 
 Say = Callable[[str], object]
 
@@ -29,14 +30,17 @@ class Everywhere:
 
     def __init__(self, table: DeltaTable, kept: KeptGroups, say: Say) -> None:
         self._table, self._folder, self._say = table, kept, say
-        self._store, self._version = str(table.metadata().id), int(table.version())
+        about = table.metadata()
+        self._store, self._version = str(about.id), int(table.version())
+        noted = about.configuration.get(PROPERTY)
+        self._config = None if noted is None else StoreConfig.parse(noted, str(table.table_uri))
 
     def sketch(self, keep: bool) -> AnySketch:
         """The sketch of all sites."""
         newest = self._read(everywhere_only=True)
         if newest is not None and newest.version == self._version:
             with suppress(EcmError):  # damaged: it is made again
-                return load(newest.everywhere.sketch, max_nbytes=None)
+                return self._load(newest.everywhere)
         known = None if newest is None else self._read(everywhere_only=False)
         rows = RowReader(self._table)
         if not len(rows.live):
@@ -60,23 +64,28 @@ class Everywhere:
             return None
         return kept if kept.store == self._store else None
 
+    def _load(self, group: KeptGroup) -> AnySketch:
+        sketch = load(group.sketch, max_nbytes=None)
+        if self._config is not None and self._config.differences(StoreConfig.of(sketch)):
+            raise StoreError(f"expected sketches of the store's config, got {sketch.config}")
+        return sketch
+
     def _merged(self, rows: RowReader, groups: list[SiteGroup], known: Kept | None, keep: bool) -> AnySketch:
         mark = blake2b(b"".join(group.mark for group in groups), digest_size=16).digest()
         if known is not None and known.everywhere.mark == mark:  # the version is another, the rows are the same
-            everywhere = load(known.everywhere.sketch, max_nbytes=None)
+            everywhere = self._load(known.everywhere)
             self._keep(known.groups, known.everywhere, keep)
             return everywhere
-        kept = {} if known is None else {group.mark: group.sketch for group in known.groups}
+        kept = {} if known is None else {group.mark: group for group in known.groups}
         sketches = [
-            load(kept[group.mark], max_nbytes=None) if group.mark in kept else _merge_sites(rows, group)
-            for group in groups
+            self._load(kept[group.mark]) if group.mark in kept else _merge_sites(rows, group) for group in groups
         ]
         everywhere = merge(sketches) if len(sketches) > 1 else sketches[0]
         sites, old = sum(group.sites for group in groups), sum(group.sites for group in groups if group.mark in kept)
         if sites - old >= neighbour_groups.SITES:
-            self._say(f"merged {sites - old:,} of {sites:,} sites; what was kept of {old:,} still holds")
+            self._say(f"merged {sites - old:,} of {sites:,} sites; the others were kept merged")
         made = (
-            KeptGroup(group.first_site, group.sites, group.mark, kept.get(group.mark) or sketch.serialize())
+            kept.get(group.mark) or KeptGroup(group.first_site, group.sites, group.mark, sketch.serialize())
             for group, sketch in zip(groups, sketches, strict=True)
         )
         self._keep(made, KeptGroup("", sites, mark, everywhere.serialize()), keep)
