@@ -34,7 +34,7 @@ test: $(VENV)/kernels ## Run the tests (some minutes): those with Spark in a pro
 	wait $$beside; spark=$$?; cat $(VENV)/tests-with-spark.log; exit $$((others + spark))
 
 test-slow: $(VENV)/kernels ## Run the long tests too: fuzzing, many trials
-	@$(BIN)/python -m pytest -q -m 'slow or not slow'
+	@$(BIN)/python -m pytest -q -m 'not maven'
 
 check: $(READY) ## Lint, check types and the direction of imports
 	@$(BIN)/ruff check .

@@ -25,6 +25,7 @@ import ecmsketch as ecm
 from ecmsketch.errors import MergeError, StoreError
 from ecmsketch.sketch.uniting import unite
 from ecmsketch.store import READER_HOURS, SCHEMA, SketchRow, SketchStore, delta, row_reader
+from ecmsketch.store.file_writer import FileWriter
 from streams import cuts, ticks_of, zipf_items
 
 WINDOW = 1000
@@ -273,10 +274,17 @@ class TestOnce:
         assert store.append_once([SketchRow("x", piece(200, 299))], "job", np.int64(4))
         assert [(row.writer, row.batch) for row in store.history("x")] == [("job", 3), ("other job", 0), ("job", 4)]
 
-    def test_an_empty_batch_is_noted(self, store):
+    def test_an_empty_batch_commits_nothing(self, store):
+        """It need not be remembered: done again, it is empty again, or brings what is not there."""
         assert store.append_once([], "job", 0)
-        assert not store.append_once([SketchRow("x", piece(0, 9))], "job", 0)
         assert store.latest() == {}
+        store.append_once([SketchRow("x", piece(0, 9))], "job", 1)
+        before = DeltaTable(store.path).version()
+        assert all(store.append_once([], "job", batch) for batch in range(2, 12))
+        assert not store.append_once([], "job", 1)
+        assert DeltaTable(store.path).version() == before
+        assert store.append_once([SketchRow("x", piece(10, 19))], "job", 2)
+        assert not store.append_once([SketchRow("x", piece(10, 19))], "job", 2)
 
     def test_it_is_remembered_after_compacting_and_checkpoints(self, store):
         for batch in range(4):
@@ -391,31 +399,31 @@ class TestCompacting:
         assert after["x"].total().covers(550)
 
     def test_rows_appended_meanwhile_stay(self, store, days, monkeypatch):
-        real = write_deltalake
+        real = FileWriter.commit
         rival = SketchStore(store.path)
 
-        def overtaken(table, *args, **options):
-            monkeypatch.setattr(delta, "write_deltalake", real)
+        def overtaken(*args, **options):
+            monkeypatch.setattr(FileWriter, "commit", real)
             rival.append([SketchRow("x", piece(1000, 1099, seed=1), 50), SketchRow("new", piece(0, 9))])
-            real(table, *args, **options)
+            real(*args, **options)
 
-        monkeypatch.setattr(delta, "write_deltalake", overtaken)
+        monkeypatch.setattr(FileWriter, "commit", overtaken)
         store.compact(span=WINDOW)
         assert sorted(row.first_tick for row in store.history("x")) == [0, 1000]
         assert store.latest()["x"].now == 1099
         assert store.latest()["new"] == piece(0, 9)
 
     def test_two_at_once_do_not_double_anything(self, store, days, monkeypatch):
-        real = write_deltalake
+        real = FileWriter.commit
         rival = SketchStore(store.path)
         before = store.latest()["x"]
 
         def overtaken(*args, **options):
-            monkeypatch.setattr(delta, "write_deltalake", real)
+            monkeypatch.setattr(FileWriter, "commit", real)
             rival.compact(span=WINDOW)
             real(*args, **options)
 
-        monkeypatch.setattr(delta, "write_deltalake", overtaken)
+        monkeypatch.setattr(FileWriter, "commit", overtaken)
         assert store.compact(span=WINDOW).rows_before == 1
         assert store.latest()["x"] == before
 
@@ -423,7 +431,7 @@ class TestCompacting:
         def never(*args, **options):
             raise CommitFailedError("someone was faster")
 
-        monkeypatch.setattr(delta, "write_deltalake", never)
+        monkeypatch.setattr(FileWriter, "commit", never)
         monkeypatch.setattr(delta, "_ATTEMPTS", 3)
         with pytest.raises(StoreError, match=r"3 attempts.*someone was faster"):
             store.compact()

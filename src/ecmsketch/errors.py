@@ -31,3 +31,7 @@ class FormatError(EcmError, ValueError):
 
 class StoreError(EcmError):
     """A store that cannot be read or written: absent, some other table, a corrupt row, or too many writers at once."""
+
+
+class EmptyStoreError(StoreError):
+    """A store that holds no sketches, where some are needed."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ecmsketch.cli.options import AsJson, Site
 from ecmsketch.cli.output import show, show_one
-from ecmsketch.cli.sketches import Source, is_file, load_sites, load_sketch
+from ecmsketch.cli.sketches import Source, each_site, is_file, load_sketch
 from ecmsketch.cli.times import with_times
 
 
@@ -21,7 +21,7 @@ def inspect(source: Source, site: Site = None, as_json: AsJson = False) -> None:
         show_one(with_times(_facts(sketch), ("now",), sketch.config.unit, as_json), as_json)
         return
     rows = []
-    for name, sketch in sorted(load_sites(source).items()):
+    for name, sketch in each_site(source):
         total = sketch.total()
         facts = {
             "site": name, "kind": type(sketch).__name__, "now": sketch.now, "in_window": total.value,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ecmsketch.errors import EcmError, InputError
+from ecmsketch.cli.output import say
+from ecmsketch.errors import EcmError, EmptyStoreError, InputError
 
 Source = Annotated[str, typer.Argument(help="A store that `build` wrote, or a file of one sketch.", show_default=False)]
 
@@ -29,22 +31,36 @@ def load_sketch(source: str, site: str | None) -> Any:
             raise type(error)(f"{source}: {error}") from error
         except OSError as error:
             raise InputError(f"{source}: cannot be read: {error.strerror}") from error
-    sketches = load_sites(source, site)
-    from ecmsketch.sketch.merging import merge
+    store = _open(source)
+    if site is not None:
+        return store.latest(site)[site]
+    try:
+        return store.everywhere(say=say)
+    except EmptyStoreError as error:
+        raise NothingYetError(f"{source}: this store holds no sketches") from error
 
-    return merge(sketches.values()) if len(sketches) > 1 else next(iter(sketches.values()))
 
-
-def load_sites(source: str, site: str | None = None) -> dict[str, Any]:
+def load_sites(source: str) -> dict[str, Any]:
     """Load the sketches of a store, by site."""
+    return dict(each_site(source))
+
+
+def each_site(source: str) -> Iterator[tuple[str, Any]]:
+    """Yields the sites of a store in order, with their sketches; only some sketches are in memory at a time."""
+    empty = True
+    for found in _open(source).latest_each():
+        empty = False
+        yield found
+    if empty:
+        raise NothingYetError(f"{source}: this store holds no sketches")
+
+
+def _open(source: str) -> Any:
     if "://" not in source and not _exists(source):
         raise NothingYetError(f"{source}: there is no such store or file; `ecmsketch build` or `stream` makes one")
     from ecmsketch.store import SketchStore
 
-    sketches = SketchStore(source).latest(site)
-    if not sketches:
-        raise NothingYetError(f"{source}: this store holds no sketches")
-    return sketches
+    return SketchStore(source)
 
 
 def check_store(store: str) -> None:

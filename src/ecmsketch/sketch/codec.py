@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ecmsketch.errors import FormatError
 from ecmsketch.heavy.candidates import FrequentItems
 from ecmsketch.heavy.names import decode_names, encode_names, forget_names
 from ecmsketch.inputs.integers import is_integer
-from ecmsketch.inputs.kinds import decode_kinds, encode_kinds
+from ecmsketch.inputs.kinds import Kinds, decode_kinds, encode_kinds
 from ecmsketch.inputs.ticks import MIN_TICK
 from ecmsketch.sketch.engines import engine_class
 from ecmsketch.sketch.header_bytes import (
@@ -39,7 +39,7 @@ from ecmsketch.sketch.late import LateArrivals
 from ecmsketch.sketch.state import SketchState
 from ecmsketch.slices import SlicedStream
 
-__all__ = ["KIND_PREFIX", "KIND_SKETCH", "MAX_NBYTES", "decode", "encode", "kind_in"]
+__all__ = ["KIND_PREFIX", "KIND_SKETCH", "MAX_NBYTES", "Summary", "decode", "decode_summary", "encode", "kind_in"]
 
 _KIND_NAMES = {KIND_SKETCH: "an EcmSketch", KIND_PREFIX: "a PrefixSketch"}
 _CHECKSUM = struct.Struct("<Q")
@@ -50,6 +50,16 @@ _LEAST_SIZE = LEAST_SIZE + _CHECKSUM.size
 _HELD_SIZE = 24
 """Bytes of one late arrival that is held: tick, item and weight."""
 _NONE_HELD = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class Summary(NamedTuple):
+    """What is known of a sketch without reading its counters: config, clock, first tick and the kinds of its items."""
+
+    config: SketchConfig
+    now: int | None
+    first_tick: int | None
+    kinds: Kinds
+
 
 MAX_NBYTES = 2**26
 """Memory that the counters of a sketch from unknown bytes may take, unless there are many bytes."""
@@ -96,6 +106,15 @@ def decode(data: Any, kind: int, max_nbytes: int | None = MAX_NBYTES) -> SketchS
     if config.heavy_hitters:
         _decode_frequent(body[frequent_begin:], state)
     return state
+
+
+def decode_summary(data: Any, kind: int) -> Summary:
+    """What a sketch's header says, once its checksum is right; a FormatError otherwise. Counters are not looked at."""
+    body = _open_envelope(data, kind)
+    config, header, at = decode_header(body)
+    now = header.now if header.has(HAS_CLOCK) else None
+    origin = header.origin if header.has(HAS_ORIGIN) else None
+    return Summary(config, now, origin, decode_kinds(body[at : at + header.kinds_size]))
 
 
 def _check_memory(config: SketchConfig, most: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ecmsketch.sketch.codec import KIND_PREFIX, MAX_NBYTES, kind_in
+from ecmsketch.sketch.codec import KIND_PREFIX, KIND_SKETCH, MAX_NBYTES, Summary, decode_summary, kind_in
 from ecmsketch.sketch.ecm import EcmSketch
 from ecmsketch.sketch.prefix import PrefixSketch
 
@@ -17,3 +17,12 @@ def load(data: bytes | bytearray | memoryview, max_nbytes: int | None = MAX_NBYT
     """
     kind = PrefixSketch if kind_in(data) == KIND_PREFIX else EcmSketch
     return kind.deserialize(data, max_nbytes)
+
+
+def summarize(data: bytes) -> tuple[type[AnySketch], Summary]:
+    """The kind of a sketch in bytes that this library has just written, and what their header says.
+
+    The checksum shows that they came whole. Whether the counters make sense shows when they are loaded.
+    """
+    kind = KIND_PREFIX if kind_in(data) == KIND_PREFIX else KIND_SKETCH
+    return (PrefixSketch if kind == KIND_PREFIX else EcmSketch), decode_summary(data, kind)

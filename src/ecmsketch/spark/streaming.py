@@ -102,7 +102,7 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, 
         rows = batch.select("site", "sketch", "events").collect()
         changed = [SketchRow(str(row[0]), bytes(row[1]), row[2], "snapshot") for row in rows if row[1] is not None]
         live = SketchStore(store)
-        live.append_once(changed, name, number, generation=query_id(batch, session, name))
+        live.append_once(changed, name, number, generation=query_id(batch, session, name), own=True)
         if tidy_every is not None and number % tidy_every == tidy_every - 1:
             live.compact()
             live.vacuum(keep_hours=READER_HOURS)

@@ -24,6 +24,10 @@ Done = TypeVar("Done")
 _ATTEMPTS = 100
 """Attempts to commit, about half a minute of them. Appends wait for one another, so that what they checked holds."""
 
+_LOG = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 24 hours"}
+"""Properties of new tables. Opening reads the newest checkpoint and the commits since. Each checkpoint deletes commits
+that are older than a day: as long as whoever opened the table finds its files (READER_HOURS)."""
+
 
 class Turn(NamedTuple):
     """What the commit of a writer's batch notes: the writer's generation, as a number from 1, and the transactions."""
@@ -33,7 +37,7 @@ class Turn(NamedTuple):
 
 
 class DeltaFolder:
-    """Where a table is, or will be. `holds` is what it holds, for messages."""
+    """Where a table is, or will be. `holds` is what it holds, for messages, `layout` that of a file of given rows."""
 
     def __init__(
         self,
@@ -41,10 +45,10 @@ class DeltaFolder:
         schema: Any,
         holds: str,
         storage_options: dict[str, str] | None = None,
-        layout: WriterProperties | None = None,
+        layout: Callable[[Any], WriterProperties] | None = None,
     ) -> None:
         self.path, self.schema, self.holds = path, schema, holds
-        self._options, self._layout = storage_options, layout or WriterProperties()
+        self._options, self._layout = storage_options, layout or (lambda _: WriterProperties())
 
     def open(self, create: dict[str, str] | None = None) -> DeltaTable:
         """The newest version; an error if it is another table. If there is none, it is created with the properties
@@ -91,11 +95,7 @@ class DeltaFolder:
         Without deltalake's own retries: whatever was checked in the opened version then still holds.
         """
         noted = CommitProperties(max_commit_retries=0, app_transactions=list(notes))
-        write_deltalake(table, data, mode="append", writer_properties=self._layout, commit_properties=noted)
-
-    def replace(self, table: DeltaTable, data: Any) -> None:
-        """Replace the rows of the opened version; those that others append meanwhile stay."""
-        write_deltalake(table, data, mode="overwrite", writer_properties=self._layout)
+        write_deltalake(table, data, mode="append", writer_properties=self._layout(data), commit_properties=noted)
 
     def append_once(
         self,
@@ -105,16 +105,19 @@ class DeltaFolder:
         rows: Callable[[DeltaTable, Turn], Any],
         create: dict[str, str],
     ) -> bool:
-        """Commit a batch unless its writer has written it or a later one; returns whether it was written.
+        """Commit a batch unless its writer has written it or a later one; returns whether it was new.
 
-        `rows` gives the rows to commit after an opened version, or raises an error.
+        `rows` gives the rows to commit after an opened version, or raises an error. A batch without rows is not
+        committed and not noted: done again it would have none again, or rows that are not there yet.
         """
 
         def attempt(table: DeltaTable) -> bool:
             turn = self.take_turn(table, writer, generation, batch)
             if turn is None:
                 return False
-            self.append(table, rows(table, turn), turn.notes)
+            given = rows(table, turn)
+            if len(given):
+                self.append(table, given, turn.notes)
             return True
 
         return self.commit(attempt, create=create)
@@ -148,8 +151,8 @@ class DeltaFolder:
         once = CommitProperties(max_commit_retries=0)
         try:
             DeltaTable.create(
-                self.path, self.schema, configuration=properties, storage_options=self._options, commit_properties=once,
-                raise_if_key_not_exists=False,
+                self.path, self.schema, configuration={**_LOG, **properties}, storage_options=self._options,
+                commit_properties=once, raise_if_key_not_exists=False,
             )  # fmt: skip
         except DeltaError as error:
             if not DeltaTable.is_deltatable(self.path, self._options):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ecmsketch.errors import FormatError, StoreError
 from ecmsketch.inputs.integers import is_integer
-from ecmsketch.sketch.loading import AnySketch, load
+from ecmsketch.sketch.loading import AnySketch, load, summarize
 from ecmsketch.store.delta import Turn
 from ecmsketch.store.fingerprints import fingerprint
 from ecmsketch.store.schema import PARTS, SCHEMA
@@ -29,9 +29,11 @@ class SketchRow(NamedTuple):
 class GivenRows:
     """Rows to be written: checked, and as records in the order given. `config` is the one that all of them have."""
 
-    def __init__(self, rows: Iterable[SketchRow]) -> None:
+    def __init__(self, rows: Iterable[SketchRow], own: bool = False) -> None:
+        """`own`: the bytes are this library's, so those of snapshots are summarized instead of loaded."""
         if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
             raise StoreError(f"rows: expected SketchRows, got {type(rows).__name__}")
+        self._own = own
         self.config: StoreConfig | None = None
         self.records: list[dict[str, Any]] = []
         for i, row in enumerate(rows):
@@ -54,12 +56,7 @@ class GivenRows:
         return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["site"])), SCHEMA)
 
     def _add(self, row: SketchRow) -> None:
-        if isinstance(row.sketch, AnySketch):
-            sketch = row.sketch.copy()  # no other thread changes it between its bytes and its ticks
-            data = sketch.serialize()
-        else:
-            sketch, data = load(row.sketch, max_nbytes=None), bytes(row.sketch)
-        config = StoreConfig.of(sketch)
+        config, facts, marks = self._summarized(row) if self._may_summarize(row) else _loaded(row)
         self.config = self.config or config
         different = self.config.differences(config)
         if different:
@@ -68,27 +65,37 @@ class GivenRows:
                 "a store holds sketches of one config: write these into a store of their own"
             )
         self.config = self.config.with_items(config)
-        marks = fingerprint(sketch, data) if row.part == "segment" else b""
-        self.records.append(
-            {
-                "site": row.site,
-                "part": row.part,
-                "events": _count(row.events),
-                "fingerprints": marks or None,
-                **facts_of(sketch, data),
-            }
-        )
+        known = {"site": row.site, "part": row.part, "events": _count(row.events), "fingerprints": marks or None}
+        self.records.append(known | facts)
+
+    def _may_summarize(self, row: SketchRow) -> bool:
+        return self._own and row.part == "snapshot" and isinstance(row.sketch, bytes)
+
+    @staticmethod
+    def _summarized(row: SketchRow) -> tuple[StoreConfig, dict[str, Any], bytes]:
+        assert isinstance(row.sketch, bytes)
+        kind, about = summarize(row.sketch)
+        facts = _facts(kind.__name__, row.sketch, about.first_tick, about.now)
+        return StoreConfig(kind.__name__, about.config, about.kinds), facts, b""
+
+
+def _loaded(row: SketchRow) -> tuple[StoreConfig, dict[str, Any], bytes]:
+    """A row's config, the columns that follow from its sketch, and its fingerprint if it is a segment."""
+    if isinstance(row.sketch, AnySketch):
+        sketch = row.sketch.copy()  # no other thread changes it between its bytes and its ticks
+        data = sketch.serialize()
+    else:
+        sketch, data = load(row.sketch, max_nbytes=None), bytes(row.sketch)
+    return StoreConfig.of(sketch), facts_of(sketch, data), fingerprint(sketch, data) if row.part == "segment" else b""
 
 
 def facts_of(sketch: AnySketch, data: bytes) -> dict[str, Any]:
     """The columns that follow from a sketch and its bytes."""
-    return {
-        "kind": type(sketch).__name__,
-        "sketch": data,
-        "first_tick": sketch.first_tick,
-        "last_tick": sketch.now,
-        "bytes": len(data),
-    }
+    return _facts(type(sketch).__name__, data, sketch.first_tick, sketch.now)
+
+
+def _facts(kind: str, data: bytes, first_tick: int | None, last_tick: int | None) -> dict[str, Any]:
+    return {"kind": kind, "sketch": data, "first_tick": first_tick, "last_tick": last_tick, "bytes": len(data)}
 
 
 def _checked(row: Any) -> SketchRow:

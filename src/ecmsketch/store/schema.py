@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     import pyarrow as pa
+    import pyarrow.compute as pc
     from deltalake import ColumnProperties, WriterProperties
 except ImportError as error:
     raise ImportError("ecmsketch.store needs deltalake and pyarrow; pip install 'ecmsketch[store]'") from error
@@ -31,12 +34,31 @@ PARTS = ("segment", "snapshot")
 FACTS = [name for name in SCHEMA.names if name != "sketch"]
 """The columns that are read without reading sketches."""
 
-# Few rows a group, so that one site is read without the others; a sketch's bytes neither repeat nor have an order.
-LAYOUT = WriterProperties(
-    compression="ZSTD",
-    max_row_group_size=64,
-    column_properties={
-        name: ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
-        for name in ("sketch", "fingerprints")
-    },
-)
+UNSORTED = ("sketch", "fingerprints")
+"""Columns of bytes that neither repeat nor have an order."""
+_GROUP = 2**19
+"""Bytes of sketches in a row group: one site is read without most others."""
+_MOST_ROWS = 1024
+
+
+def rows_in_group(rows: Any) -> int:
+    """How many rows a row group holds, for rows whose column `bytes` says how large they are."""
+    return group_size(pc.sum(rows["bytes"]).as_py() or 0, len(rows))
+
+
+def group_size(size: int, rows: int) -> int:
+    """How many rows a row group holds, if some rows have a size in all."""
+    return max(1, min(_MOST_ROWS, _GROUP * rows // max(size, 1)))
+
+
+def layout(rows: int) -> WriterProperties:
+    """How deltalake writes files, with so many rows in a row group."""
+    plain = ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
+    return WriterProperties(
+        compression="ZSTD", max_row_group_size=rows, column_properties=dict.fromkeys(UNSORTED, plain)
+    )
+
+
+def layout_of(rows: Any) -> WriterProperties:
+    """How deltalake writes a file of given rows."""
+    return layout(rows_in_group(rows))

@@ -7,24 +7,31 @@ all writers, united. All sketches of a store have one config (store_config.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder
+from deltalake.exceptions import CommitFailedError
 
 from ecmsketch.errors import StoreError
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK
 from ecmsketch.sketch.loading import AnySketch
+from ecmsketch.store.clustering import cluster
 from ecmsketch.store.compaction import CompactReport, compact
 from ecmsketch.store.delta import DeltaFolder, Turn, check_writer, named
+from ecmsketch.store.everywhere import Everywhere
+from ecmsketch.store.facts import read_sites, stored_rows
 from ecmsketch.store.fingerprints import split
 from ecmsketch.store.given_rows import GivenRows, SketchRow
-from ecmsketch.store.row_reader import RowReader, chunks, latest_sketches, unite_pieces
-from ecmsketch.store.schema import LAYOUT, SCHEMA
+from ecmsketch.store.kept_groups import KeptGroups
+from ecmsketch.store.row_reader import RowReader, latest_sketches, unite_pieces
+from ecmsketch.store.schema import SCHEMA, group_size, layout, layout_of
 from ecmsketch.store.store_config import PROPERTY, StoreConfig
-from ecmsketch.store.stored_rows import StoredRow, live_rows
+from ecmsketch.store.stored_rows import StoredRow
+from ecmsketch.store.table_files import TableFiles
 
 KEEP_HOURS = 168
 """A week: files that nothing refers to may still be read by someone, or be about to be committed."""
@@ -54,7 +61,8 @@ class SketchStore:
         `create=True` does so now.
         """
         self.path = str(path)
-        self._folder = DeltaFolder(self.path, SCHEMA, "sketches", storage_options, LAYOUT)
+        self._folder = DeltaFolder(self.path, SCHEMA, "sketches", storage_options, layout_of)
+        self._kept = KeptGroups(self.path, storage_options)
         if create:
             self._folder.open(create={})
 
@@ -75,39 +83,68 @@ class SketchStore:
             self._folder.append(table, given.table(table.version() + 1))
 
         self._folder.commit(attempt, create=given.properties)
+        self._put_together()
 
-    def append_once(self, rows: Iterable[SketchRow], writer: str, batch: int, *, generation: str = "") -> bool:
-        """Write rows unless `writer` has written this batch or a later one; returns whether they were written.
+    def append_once(
+        self, rows: Iterable[SketchRow], writer: str, batch: int, *, generation: str = "", own: bool = False
+    ) -> bool:
+        """Write rows unless `writer` has written this batch or a later one; returns whether they were new.
 
-        The batch is noted in the commit of the rows, so neither is ever there without the other, also if two try at
-        once or one is killed. Writers of different names count different streams: a site that several of them write
-        is what they counted together. A writer that begins its stream anew says so by a new `generation`, any name;
-        its batches then count from 0 again, and its rows of a site replace those of its earlier generations.
+        Without rows nothing is committed. The batch is noted in the commit of the rows, so neither is ever there
+        without the other, also if two try at once or one is killed. Writers of different names count different streams:
+        a site that several of them write is what they counted together. A writer that begins its stream anew says so by
+        a new `generation`, any name; its batches then count from 0 again, and its rows of a site replace those of its
+        earlier generations. `own=True` says that this library has just made the bytes: of snapshots only checksum and
+        header are looked at, which takes a tenth of the time.
         """
         writer, batch, generation = check_writer(writer, batch, generation)
-        given = GivenRows(rows)
+        given = GivenRows(rows, own)
 
         def records(table: DeltaTable, turn: Turn) -> Any:
             self._claim(table, given)
             return given.table(table.version() + 1, writer, turn, batch)
 
-        return self._folder.append_once(writer, batch, generation, records, create=given.properties)
+        new = self._folder.append_once(writer, batch, generation, records, create=given.properties)
+        if new and given.records:
+            self._put_together()
+        return new
 
     def sites(self) -> list[str]:
         """The names of all sites, in order."""
-        return sorted({row.site for row in self._rows().all})
+        with named(self.path):
+            return read_sites(TableFiles(self._folder.open()))
 
     def latest(self, site: str | None = None) -> dict[str, AnySketch]:
         """One sketch for each site, or for one: its live rows united.
 
         What has left the window is not read: this costs what windows hold, however long the history.
         """
+        return dict(self.latest_each(site))
+
+    def latest_each(self, site: str | None = None) -> Iterator[tuple[str, AnySketch]]:
+        """Yields each site, in order of names, with the sketch that `latest` gives.
+
+        Memory holds some thousand sketches at a time, and the facts of all rows.
+        """
         rows = self._rows(site)
-        return {
-            name: united
-            for chunk in chunks(live_rows(rows.all))
-            for name, united in latest_sketches(rows, chunk).items()
-        }
+        for chunk in rows.live_sites():
+            yield from latest_sketches(rows, chunk).items()
+
+    def everywhere(self, *, keep: bool = True, say: Callable[[str], object] | None = None) -> AnySketch:
+        """One sketch for all sites: those of `latest` merged.
+
+        It is kept beside the store for the next reader, if there are 256 sites or more: then only groups of sites that
+        have changed are merged anew (everywhere.py), and nothing is if nothing has. Whatever is kept counts only while
+        it fits the rows; if it is missing, old or damaged, sites are merged instead, and `say` is told. `keep=False`
+        writes nothing.
+        """
+        with named(self.path):
+            return Everywhere(self._folder.open(), self._kept, say or (lambda _: None)).sketch(keep)
+
+    def version(self) -> int:
+        """The version of the table, which every commit makes higher: whoever has read this one has read everything."""
+        with named(self.path):
+            return int(self._folder.open().version())
 
     def history(self, site: str) -> list[StoredRow]:
         """All rows of a site in order of time, also replaced ones; no sketch is read."""
@@ -119,7 +156,7 @@ class SketchStore:
         The clock is that of the newest row read, and a window before it can be asked about.
         """
         rows = self._rows(site)
-        wanted = live_rows(rows.all)[site]
+        wanted = stored_rows(rows.live)
         if since is not None or until is not None:
             begin, end = MIN_TICK if since is None else since, MAX_TICK if until is None else until
             wanted = [row for row in wanted if row.touches(begin, end)]
@@ -135,10 +172,9 @@ class SketchStore:
 
         Segments that overlap stay as they are, so joining adds no error. A joined row covers `span` ticks at most, by
         default half a window: beyond a window it would forget its beginning, and with half of one any range up to the
-        other half can still be `read`, wherever it ends. One commit; rows appended meanwhile stay. Holds the bytes of
-        all live rows in memory.
+        other half can still be `read`, wherever it ends. One commit; rows appended meanwhile stay.
         """
-        return self._folder.commit(lambda table: compact(self._folder, RowReader(table), before_tick, span))
+        return self._folder.commit(lambda table: compact(RowReader(table), before_tick, span))
 
     def vacuum(self, keep_hours: int = KEEP_HOURS, force: bool = False) -> list[str]:
         """Delete files that hold no rows any more, and those of writers that died; returns their names.
@@ -157,7 +193,18 @@ class SketchStore:
     def forget(self, writer: str) -> None:
         """Delete the rows of a writer, such as a query that was renamed: under its new name it counts all again."""
         name = _quoted(check_writer(writer, 0, "")[0])
-        self._folder.commit(lambda table: table.delete(f"writer = {name}", writer_properties=LAYOUT))
+
+        def attempt(table: DeltaTable) -> None:
+            files = TableFiles(table).all
+            rows = group_size(sum(file.size for file in files), sum(file.rows or 0 for file in files))
+            table.delete(f"writer = {name}", writer_properties=layout(rows))
+
+        self._folder.commit(attempt)
+
+    def _put_together(self) -> None:
+        """Put the rows of small commits together if there are many; if another writer interferes, the next one does."""
+        with named(self.path), suppress(CommitFailedError):
+            cluster(self._folder.open())
 
     def _claim(self, table: DeltaTable, given: GivenRows) -> None:
         """Refuse sketches that do not go with the store's. The first ones decide what the store holds."""
@@ -195,7 +242,7 @@ class SketchStore:
     def _rows(self, site: str | None = None) -> RowReader:
         with named(self.path):
             rows = RowReader(self._folder.open(), site)
-        if site is not None and not rows.all:
+        if site is not None and not len(rows.facts):
             raise StoreError(f"site: expected one that is in {self.path}, got {site!r}; sites() lists them")
         return rows
 

@@ -1,15 +1,13 @@
-"""What is known of stored rows without reading their sketches, and which of them count.
+"""What is known of a stored row without reading its sketch, and which rows count.
 
 Rows of one site and one writer are a stream; rows without a writer are one too. In a stream only the newest generation
 counts, and in it a *snapshot* replaces the earlier snapshots, and those earlier *segments* that end no later than it
 does. What nothing replaced is *live*. Earlier means in an earlier commit, or earlier in the same one: clocks are never
-asked. A writer's batches are committed in rising order, so its highest batch is its newest.
+asked. A writer's batches are committed in rising order, so its highest batch is its newest. liveness.py finds them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -71,30 +69,3 @@ class StoredRow(NamedTuple):
 
     def __str__(self) -> str:
         return f"site {self.site!r}, row {self.number} of {self.file}"
-
-
-def live_rows(rows: Iterable[StoredRow]) -> dict[str, list[StoredRow]]:
-    """Each site's rows that count, earliest first."""
-    streams = defaultdict(list)
-    sites: dict[str, list[StoredRow]] = {}
-    for row in sorted(rows, key=lambda row: row.order):
-        streams[row.stream].append(row)
-        sites[row.site] = []
-    for stream in streams.values():
-        sites[stream[0].site] += _live(stream)
-    return {site: sorted(live, key=lambda row: row.order) for site, live in sites.items()}
-
-
-def _live(stream: list[StoredRow]) -> list[StoredRow]:
-    """The rows of one stream that count; they are given in order."""
-    newest = max(row.generation or 0 for row in stream)
-    rows = [row for row in stream if (row.generation or 0) == newest]
-    snapshots = [row for row in rows if row.part == "snapshot"]
-    if not snapshots:
-        return rows
-    last = snapshots[-1]
-    return [row for row in rows if row is last or (row.part == "segment" and _adds_to(row, last))]
-
-
-def _adds_to(segment: StoredRow, snapshot: StoredRow) -> bool:
-    return segment.order > snapshot.order or segment.extent[1] > snapshot.extent[1]
