@@ -128,7 +128,7 @@ def test_integers_are_integers_and_odd_names_are_names(spark):
         ("avro", {}, "schema: expected an Avro schema if"),
         ("avro", {"schema": "{"}, "schema: expected an Avro schema as JSON"),
         ("avro", {"schema": '"string"'}, "schema: expected the Avro schema of a record"),
-        ("avro", {"schema": '{"type": "record", "fields": [7]}'}, "got one without a name"),
+        ("avro", {"schema": '{"type": "record", "fields": [7]}'}, "schema: expected fields such as"),
         ("avro", {"schema": SCHEMA}, "tick: there is no column 'ts'"),
     ],
 )  # fmt: skip

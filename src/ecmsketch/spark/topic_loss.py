@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _LOST = re.compile(
-    r"(?:\[KAFKA_DATA_LOSS[^\]]*\][^\n]*|[^\n]*OffsetOutOfRangeException[^\n]*|[^\n]*ome data may have been (?:lost|missed)[^\n]*)"
+    r"\[KAFKA_DATA_LOSS[^\n]*|[^\n]*OffsetOutOfRangeException[^\n]*|[^\n]*ome data may have been (?:lost|missed)[^\n]*"
 )
 _MOST_SHOWN = 200
 
@@ -18,6 +18,6 @@ def lost_messages(text: str) -> str | None:
     said = found[0].strip()
     return (
         "topic: messages were deleted before this query had read them, by their age, their number or by hand. To go on "
-        "without them, start again with --allow-loss (in Python: failOnDataLoss=false); to count what is there anew, with "
-        f"a new checkpoint. Spark said: {said[:_MOST_SHOWN]}"
+        "without them, start again with --allow-loss (in Python: failOnDataLoss=false); to count what is there anew, "
+        f"with a new checkpoint. Spark said: {said[:_MOST_SHOWN]}"
     )
