@@ -13,6 +13,7 @@ from test_commands import run_here
 from ecmsketch.cli.connector import connector_settings
 from ecmsketch.errors import InputError
 
+ARCHIVES = ("spark-sql-kafka-0-10_2.13-4.3.0.jar", "kafka-clients-3.9.2.jar", "spark-avro_2.13-4.3.0.jar")
 SCHEMA = {"type": "record", "name": "e", "fields": [{"name": name, "type": "string"} for name in ("url", "ts")]}
 
 
@@ -21,7 +22,8 @@ def folder(tmp_path, monkeypatch):
     """A folder with a connector for Spark, a schema, and settings of a client."""
     place = tmp_path / "jars" / f"spark-kafka-{version('pyspark')}"
     place.mkdir(parents=True)
-    (place / "spark-sql-kafka-0-10_2.13-4.3.0.jar").touch()
+    for name in ARCHIVES:
+        (place / name).touch()
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     (tmp_path / "client.properties").write_text("# who\nsecurity.protocol = SASL_SSL\n\nsasl.x=a=b\n")
     (tmp_path / "wrong.properties").write_text("security.protocol\n")
@@ -62,6 +64,7 @@ def test_what_is_right_gets_as_far_as_spark(folder, options):
         run_here(words(**options))
     settings = started.call_args[0][1]
     assert settings["spark.jars"].endswith("spark-sql-kafka-0-10_2.13-4.3.0.jar")
+    assert settings["spark.jars"].count(",") == 2
     assert ("avro.limits" in settings.get("spark.driver.extraJavaOptions", "")) == ("schema" in options)
 
 
@@ -112,8 +115,10 @@ def test_where_the_connector_is(folder, monkeypatch):
     assert "spark-avro_2.13" in connector_settings(None, True, True)["spark.jars.packages"]
     monkeypatch.setenv("SPARK_HOME", str(folder / "spark"))
     (folder / "spark" / "jars").mkdir(parents=True)
-    (folder / "spark" / "jars" / "spark-sql-kafka-0-10_2.13-4.3.0.jar").touch()
+    for name in ARCHIVES[:2]:
+        (folder / "spark" / "jars" / name).touch()
     assert connector_settings(None, False, False) == {}
+    assert connector_settings(None, False, True)["spark.jars"].count(".jar") == 3  # those have no Avro
     with pytest.raises(InputError, match="is not in"):
         connector_settings(str(folder), False, False)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import uuid
+from importlib.util import find_spec
 
 import pytest
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ["ECMSKETCH_QUIET"] = "1"
+
+collect_ignore = [] if find_spec("confluent_kafka") else ["kafka_broker.py"]  # files are imported to look for doctests
 
 
 @pytest.fixture(scope="session")

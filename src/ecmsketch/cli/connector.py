@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ecmsketch.errors import InputError
 
-_ARCHIVE = "spark-sql-kafka-0-10_*.jar"
+_NEEDED = ("spark-sql-kafka-0-10_*.jar", "kafka-clients-*.jar")
 
 
 def connector_settings(folder: str | None, fetch: bool, avro: bool) -> dict[str, str]:
@@ -23,12 +23,15 @@ def connector_settings(folder: str | None, fetch: bool, avro: bool) -> dict[str,
     packages = ",".join(f"org.apache.spark:{name}:{spark}" for name in archives)
     if fetch:
         return {"spark.jars.packages": packages}
-    if folder is None and any(_spark_jars().glob(_ARCHIVE)):
+    needed = [*_NEEDED, *(["spark-avro_*.jar"] if avro else [])]
+    if folder is None and not _missing(_spark_jars(), needed):
         return {}
     place = fetched_folder(spark) if folder is None else Path(folder)
-    if not any(place.glob(_ARCHIVE)):
+    missing = _missing(place, needed)
+    if missing:
         raise InputError(
-            f"--kafka: Spark's Kafka connector is not in {place}. In a clone of ecmsketch run `make kafka`; elsewhere "
+            f"--kafka: Spark's Kafka connector is not in {place}, which has no {missing[0]}. In a clone of "
+            "ecmsketch run `make kafka`; elsewhere "
             f"add --packages, with which Spark fetches {packages}, or --jars with a folder that has its archives"
         )
     return {"spark.jars": ",".join(str(path.resolve()) for path in sorted(place.glob("*.jar")))}
@@ -38,6 +41,11 @@ def fetched_folder(spark: str) -> Path:
     """The folder into which `make kafka` puts the connector for a version of Spark."""
     cache = os.environ.get("ECMSKETCH_JARS") or Path.home() / ".cache" / "ecmsketch" / "jars"
     return Path(cache) / f"spark-kafka-{spark}"
+
+
+def _missing(place: Path, needed: list[str]) -> list[str]:
+    """Which archives a folder does not have."""
+    return [name for name in needed if not any(place.glob(name))]
 
 
 def _spark_jars() -> Path:
