@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -30,6 +31,7 @@ def run() -> None:
     from kafka_artifacts import broker_jars, connector_jars
     from kafka_broker import Broker
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before it was done"))  # the broker must not outlive it
     folder = Path(tempfile.mkdtemp(prefix="ecmsketch-bench-"))
     broker = Broker(folder, broker_jars())
     spark = _start_spark(connector_jars())
@@ -50,6 +52,7 @@ def run() -> None:
 
 def _start_spark(jars: list[Path]) -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
     from ecmsketch import spark as ecm_spark

@@ -30,7 +30,7 @@ def test_offsets_and_lag_are_shown_and_a_topic_made_again_is_refused(broker, top
 
     broker.delete(topic)
     broker.create(topic, 3)
-    broker.send(topic, keyed(events(2000, first=898_020_000), as_json))  # more than there were: Spark notices nothing
+    broker.send(topic, keyed(events(2000, first=898_020_000), as_json))  # more than there were
     said = Command(broker, topic, tmp_path, "--once").finish(code=1)
     assert f"topic: '{topic}' was deleted and created again" in said
     assert "start with a new --checkpoint and a new --name" in said

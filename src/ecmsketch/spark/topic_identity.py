@@ -1,7 +1,7 @@
 """Whether the topic behind a checkpoint is still the same one.
 
-Offsets say nothing if a topic was deleted and created again: Spark notices it only where the new topic has fewer
-messages, and would otherwise go on in the middle of it. So the id that Kafka gave the topic is kept in the checkpoint.
+Offsets cannot tell a topic that was deleted and created again with more messages from the old one grown: a query would
+go on in the middle of the new one. So the id that Kafka gave the topic is kept in the checkpoint.
 """
 
 from __future__ import annotations
