@@ -10,7 +10,7 @@ import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
 from ecmsketch.errors import InputError
 from ecmsketch.spark.avro_schema import with_end
-from ecmsketch.spark.messages import MAX_BYTES
+from ecmsketch.spark.message_parsing import MAX_BYTES
 from ecmsketch.spark.topic_loss import lost_messages
 from ecmsketch.spark.topic_progress import topic_progress
 

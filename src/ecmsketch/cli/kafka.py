@@ -93,7 +93,7 @@ class KafkaSource(NamedTuple):
     def check(self, config: SketchConfig) -> None:
         """Raise an error, before Spark starts, if the options are wrong or the connector is missing."""
         from ecmsketch.spark.column_roles import make_roles
-        from ecmsketch.spark.messages import check_fields
+        from ecmsketch.spark.message_parsing import check_fields
 
         if config.unit is None:
             raise typer.BadParameter("the ticks of a stream are times: give their unit", param_hint="--unit")
@@ -117,7 +117,7 @@ class KafkaSource(NamedTuple):
 
     def events(self, spark: Any, config: SketchConfig) -> Any:
         """The events as a streaming DataFrame."""
-        from ecmsketch.spark.messages import parse_messages
+        from ecmsketch.spark.message_parsing import parse_messages
         from ecmsketch.spark.topic_identity import check_topic
 
         prepare(spark)
