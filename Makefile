@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help demo test test-slow check bench clean
+.PHONY: help demo test test-slow kafka test-kafka check bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -35,6 +35,13 @@ test: $(VENV)/kernels ## Run the tests (some minutes): those with Spark in a pro
 
 test-slow: $(VENV)/kernels ## Run the long tests too: fuzzing, many trials
 	@$(BIN)/python -m pytest -q -m 'not maven'
+
+kafka: $(READY) ## Fetch Apache Kafka and Spark's connector with mvn, for test-kafka and `ecmsketch stream --kafka`
+	@PYTHONPATH=tests $(BIN)/python tests/kafka/kafka_artifacts.py >$(VENV)/kafka-archives
+
+test-kafka: $(VENV)/kernels kafka ## Run the tests with a real broker of Kafka (some minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kafka-tests]'
+	@$(BIN)/python -m pytest -q -m maven tests/kafka
 
 check: $(READY) ## Lint, check types and the direction of imports
 	@$(BIN)/ruff check .

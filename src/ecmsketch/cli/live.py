@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -76,6 +77,13 @@ class LiveSource(NamedTuple):
     new_files: bool
 
     @property
+    def name(self) -> str:
+        """The name of the stream: what it reads, so that two streams do not replace each other in a store."""
+        if self.path is None:
+            return "generated"
+        return self.path if "://" in self.path else str(Path(self.path).resolve())
+
+    @property
     def items(self) -> list[str]:
         """The columns that an item is made of."""
         return [self.item] if isinstance(self.item, str) else self.item
@@ -92,20 +100,22 @@ class LiveSource(NamedTuple):
         elif "://" not in self.path:  # other paths may be ones that only Spark can open
             self._check_files(self.path, config, format="parquet", other=other, partitions=True)
 
-    def events(self, spark: Any, unit: str) -> Any:
-        """The events as a streaming DataFrame whose ticks are in `unit`."""
+    def settings(self) -> dict[str, str]:
+        """Settings that the Spark session needs for this source: none."""
+        return {}
+
+    def events(self, spark: Any, config: SketchConfig) -> Any:
+        """The events as a streaming DataFrame whose ticks are in the config's unit."""
         from ecmsketch import spark as ecm_spark
 
-        ecm_spark.use_rocksdb(spark)
-        # Every shuffle partition keeps a state store; Spark's default of 200 is slow.
-        spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
+        prepare(spark)
         ecm_spark.register_sources(spark)
         if self.rate is not None:
             return ecm_spark.generated_stream(spark, self.rate)
         if self.new_files:
             return spark.readStream.schema(spark.read.parquet(self.path).schema).parquet(self.path)
         reader = spark.readStream.format("replay").option("tick", self.tick).option("speed", str(self.speed))
-        return reader.option("unit", unit).load(self.path)
+        return reader.option("unit", config.unit).load(self.path)
 
     def _check_generated(self, config: SketchConfig, other: list[str]) -> None:
         from ecmsketch.spark.column_roles import check_columns
@@ -119,3 +129,12 @@ class LiveSource(NamedTuple):
         from ecmsketch.spark.file_checks import check_files
 
         check_files(path, config, self.item, self.tick, self.site, self.weight, **more)
+
+
+def prepare(spark: Any) -> None:
+    """Let a session keep the state of a stream well."""
+    from ecmsketch.spark.streaming import use_rocksdb
+
+    use_rocksdb(spark)
+    # Every shuffle partition keeps a state store; Spark's default of 200 is slow.
+    spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)

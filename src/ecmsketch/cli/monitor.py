@@ -56,7 +56,7 @@ def monitor(
     with spark_session(master) as spark, _showing(options.unit, as_json) as on_status:
         from ecmsketch import spark as ecm_spark
 
-        events = source.events(spark, options.unit)
+        events = source.events(spark, config)
         watch = options.watch(ecm_spark.item_kinds(events, source.item))
         writer = ecm_spark.monitor_sites(
             events, watch, source.item, source.tick, source.site, source.weight, stream=stream, folder=folder,

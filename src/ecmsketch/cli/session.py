@@ -27,8 +27,8 @@ def needs_spark() -> Iterator[None]:
 
 
 @contextmanager
-def spark_session(master: str | None) -> Iterator[Any]:
-    """A Spark session for one command; its workers run the same Python as the command."""
+def spark_session(master: str | None, settings: dict[str, str] | None = None) -> Iterator[Any]:
+    """A Spark session for one command, with some settings of its own; its workers run the command's Python."""
     with needs_spark():
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -43,6 +43,7 @@ def spark_session(master: str | None) -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.driver.memory": "4g",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        **(settings or {}),
     }.items():
         builder = builder.config(name, value)
     with tempfile.NamedTemporaryFile("w", prefix="ecmsketch-spark-", suffix=".log", delete=False) as log:

@@ -8,6 +8,7 @@ from ecmsketch.spark.files import build_sketches_from_files
 from ecmsketch.spark.generating import LABEL, generated_events, generated_stream, write_generated
 from ecmsketch.spark.listening import ProgressListener, observed
 from ecmsketch.spark.merge_tree import MergeLevel, merge_sketches
+from ecmsketch.spark.message_parsing import parse_messages
 from ecmsketch.spark.monitoring import monitor_sites
 from ecmsketch.spark.sources import register_sources
 from ecmsketch.spark.sql_functions import register_functions
@@ -26,6 +27,7 @@ __all__ = [
     "merge_sketches",
     "monitor_sites",
     "observed",
+    "parse_messages",
     "register_functions",
     "register_sources",
     "spark_errors",

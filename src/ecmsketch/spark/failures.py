@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 
 from ecmsketch import errors
+from ecmsketch.spark.topic_loss import lost_messages
 
 _RAISED = re.compile(r"ecmsketch\.errors\.(\w+): (.*)")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '((?:ecmsketch|pyarrow|numba|numpy|xxhash)(?:\.\w+)*)'")
@@ -42,6 +43,9 @@ def _known(text: str) -> errors.EcmError | None:
             "before the session starts, to a Python that has ecmsketch on every machine; the driver's is "
             f"{sys.executable}"
         )
+    lost = lost_messages(text)
+    if lost is not None:
+        return errors.InputError(lost)
     found = _RAISED.findall(text)
     kind = getattr(errors, found[-1][0], None) if found else None
     return None if kind is None else kind(found[-1][1])

@@ -16,6 +16,8 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )  # fmt: skip
 
+from ecmsketch.spark.topic_progress import topic_progress
+
 _METRICS = "ecmsketch"
 
 
@@ -57,5 +59,6 @@ class ProgressListener(StreamingQueryListener):
             f"{counts.get('sites') or 0} sites changed, {counts.get('bytes') or 0:,} bytes",
             f"late: {counts.get('late_counted') or 0:,} counted, {counts.get('late_dropped') or 0:,} dropped",
             f"rejected: {counts.get('rejected') or 0:,}",
+            *(words for source in progress.sources for words in topic_progress(source.endOffset, source.latestOffset)),
         ]
         self._say("; ".join(say))
