@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ecmsketch.spark.cleaning import Events, Reasons, Rows, add_reasons
 from ecmsketch.spark.gathered_rows import GatheredEvents, Grouped
 from ecmsketch.spark.recipe import Recipe
+from ecmsketch.spark.row_order import copied
 from ecmsketch.spark.sent_events import Layout, SmallSites, fits
 from ecmsketch.spark.site_pieces import SitePieces, UnsortedPieces
 from ecmsketch.spark.sorted_pieces import SortedPieces
@@ -117,7 +118,8 @@ class PartialSketches:
     def _keep(self, small: Grouped, final: bool) -> Iterator[Part]:
         """Keep the events of small sites, which may grow, unless there are too many of them."""
         if final or len(small.rows.ticks) > GATHERED:
-            yield PartialEvents(self._part(self._first), SmallSites(small.names, np.cumsum(small.counts), small.rows))
+            sites = SmallSites(small.names, np.cumsum(small.counts), small.rows.each(copied))
+            yield PartialEvents(self._part(self._first), sites)
             self._first += 1 << _PIECES
         else:
             self._gathered.put_back(small)
