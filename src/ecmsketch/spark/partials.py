@@ -112,7 +112,9 @@ class PartialSketches:
             return None, grouped
         small = grouped.counts < SMALL
         if self._sites:
-            small &= ~pc.is_in(grouped.names, pa.array(self._sites, grouped.names.type)).to_numpy(zero_copy_only=False)
+            small &= ~pc.is_in(grouped.names, pa.array(list(self._sites), grouped.names.type)).to_numpy(
+                zero_copy_only=False
+            )
         return (grouped.only(small) if small.any() else None), grouped.only(~small)
 
     def _keep(self, small: Grouped, final: bool) -> Iterator[Part]:

@@ -15,8 +15,8 @@ from ecmsketch.sketch.loading import AnySketch
 from ecmsketch.spark.cleaning import Reasons, Rows, add_reasons, feed
 from ecmsketch.spark.recipe import Recipe
 
-PIECE_BYTES = 12_000
-"""About what a piece takes as objects, before it counts anything."""
+PIECE_BYTES = 8_000
+"""What a piece takes as objects, besides what its sketch counts: 4 to 6 KB were measured."""
 DISORDER = 8
 """One in eight rows may be out of order, and still they go into one piece with those before them."""
 
