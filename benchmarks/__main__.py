@@ -12,8 +12,7 @@ import numpy as np
 import ecmsketch
 
 ALL = (
-    "startup", "speed", "one_by_one", "slices", "merged_sites", "equal_memory", "counters", "prefix", "heavy_hitters",
-    "memory", "accuracy", "sharper", "spark", "streaming", "monitoring",
+    "sharper", "spark", "many_sites", "streaming", "monitoring", "kafka",
 )  # fmt: skip
 
 

@@ -16,10 +16,12 @@ from ecmsketch.spark.column_roles import Roles
 from ecmsketch.spark.file_reading import read_events
 from ecmsketch.spark.file_splits import find_splits
 from ecmsketch.spark.gathered_rows import GatheredEvents
-from ecmsketch.spark.partial_rows import _unite
-from ecmsketch.spark.partials import PartialSketches
+from ecmsketch.spark.partial_rows import to_batches
+from ecmsketch.spark.partials import Partial, PartialSketches
 from ecmsketch.spark.recipe import Recipe, ahead_ticks, make_recipe, with_horizon
 from ecmsketch.spark.row_order import in_order
+from ecmsketch.spark.sent_events import Layout
+from ecmsketch.spark.site_uniting import unite_rows
 
 CONFIG = ecm.SketchConfig(epsilon=0.2, delta=0.2, window=1000, unit="s", late="side")
 NAMED = CONFIG.replace(heavy_hitters=True)
@@ -126,15 +128,12 @@ def test_weights_that_are_too_many_together_are_refused_one_by_one():
 
 
 def test_pieces_of_a_site_that_are_too_many_together_leave_the_fullest_out():
-    rows = []
-    for weight in (3, 2**53 - 1, 4):
+    layout, parts = Layout(("bigint",), True, False), []
+    for number, weight in enumerate((3, 2**53 - 1, 4)):
         sketch = ecm.EcmSketch(CONFIG)
         sketch.update_many([1], [weight % 100], [weight])
-        rows.append(("s", sketch.serialize(), 1, 5, 6, []))
-    names = ["site", "sketch", "events", "first_tick", "last_tick", "reasons"]
-    kinds = [pa.string(), pa.binary(), *[pa.int64()] * 3, pa.map_(pa.string(), pa.int64())]
-    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
-    (row,) = _unite(pa.table(columns, names=names)).to_pylist()
+        parts.append(Partial("s", number, sketch.serialize(), 1, 5, 6, {}))
+    ((row,),) = (batch.to_pylist() for batch in unite_rows(to_batches(parts, layout), Recipe(CONFIG), layout))
     assert (row["events"], row["reasons"]) == (2, [(REFUSED, 1)])
     assert ecm.load(row["sketch"]).total().value == 7
 

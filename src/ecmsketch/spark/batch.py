@@ -16,6 +16,7 @@ from ecmsketch.spark.event_columns import Chosen, choose, hashed_kind
 from ecmsketch.spark.partial_rows import partial_schema, to_batches, unite_partials
 from ecmsketch.spark.partials import sketch_batches
 from ecmsketch.spark.recipe import AHEAD, Recipe, make_recipe, with_horizon
+from ecmsketch.spark.sent_events import Layout
 from ecmsketch.spark.workers import use_driver_python
 
 
@@ -53,17 +54,18 @@ def build_sketches(
     use_driver_python(events.sparkSession)
     if sort:
         chosen = chosen._replace(events=chosen.events.repartitionByRange("tick").sortWithinPartitions("tick"))
-    return unite_partials(_sketch_on_workers(chosen, recipe), chosen.site_type)
+    types = tuple(chosen.events.schema[name].dataType.simpleString() for name in chosen.items)
+    layout = Layout(types, isinstance(chosen.site_type, T.StringType), weight is not None)
+    return unite_partials(_sketch_on_workers(chosen, recipe, layout), recipe, layout, chosen.site_type)
 
 
-def _sketch_on_workers(chosen: Chosen, recipe: Recipe) -> DataFrame:
+def _sketch_on_workers(chosen: Chosen, recipe: Recipe, layout: Layout) -> DataFrame:
     """Partial sketches of each of Spark's partitions."""
     read = reader_of(chosen.items, chosen.has_site, chosen.has_weight)
-    text = isinstance(chosen.site_type, T.StringType)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
-        yield from to_batches(sketch_batches(batches, read, recipe, task), text)
+        yield from to_batches(sketch_batches(batches, read, recipe, task, layout), layout)
 
-    return chosen.events.mapInArrow(work, partial_schema(text))
+    return chosen.events.mapInArrow(work, partial_schema(layout))

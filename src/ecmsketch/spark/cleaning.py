@@ -61,6 +61,13 @@ class Rows(NamedTuple):
         """Some consecutive rows."""
         return self.each(lambda column: column[begin:end])
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of all columns."""
+        items = self.items.values() if isinstance(self.items, dict) else [self.items]
+        columns = (*items, self.ticks, self.weights)
+        return sum(int(column.nbytes) for column in columns if column is not None)
+
     def arrival_ticks(self) -> Ints:
         """The ticks of rows that stand for an arrival: a weight of zero moves no clock."""
         return self.ticks if self.weights is None or self.weights.all() else self.ticks[self.weights > 0]

@@ -20,8 +20,9 @@ from ecmsketch.spark.file_checks import check_file
 from ecmsketch.spark.file_reading import read_events
 from ecmsketch.spark.file_splits import SPLIT_BYTES, Split, assign, find_splits
 from ecmsketch.spark.partial_rows import partial_schema, to_batches, unite_partials
-from ecmsketch.spark.partials import Partial, PartialSketches
+from ecmsketch.spark.partials import Part, PartialSketches
 from ecmsketch.spark.recipe import AHEAD, Recipe, make_recipe, with_horizon
+from ecmsketch.spark.sent_events import Layout, type_name
 from ecmsketch.spark.workers import use_driver_python
 
 _SPLITS_A_TASK = 4
@@ -61,13 +62,23 @@ def build_sketches_from_files(
     recipe = recipe._replace(kind=None if roles.names or roles.numbers or roles.kind == INTEGER else roles.kind)
     text = site is None or not pa.types.is_integer(decoded_type(columns[site]))
     work = assign(splits, tasks or _task_count(spark, splits))
-    partials = _sketch_on_workers(spark, work, roles, recipe, where, text)
-    return unite_partials(partials, T.StringType() if text else T.LongType())
+    layout = Layout(_item_types(columns, roles), text, weight is not None)
+    partials = _sketch_on_workers(spark, work, roles, recipe, where, layout)
+    return unite_partials(partials, recipe, layout, T.StringType() if text else T.LongType())
 
 
-def sketch_splits(splits: list[Split], roles: Roles, recipe: Recipe, task: int, where: Any = None) -> Iterator[Partial]:
+def _item_types(columns: dict[str, Any], roles: Roles) -> tuple[str, ...]:
+    """The types of the items once they are read, as Spark calls them."""
+    if roles.numbers or not roles.names:
+        return ("bigint",)
+    return tuple(type_name(decoded_type(columns[name])) for name in roles.items)
+
+
+def sketch_splits(
+    splits: list[Split], roles: Roles, recipe: Recipe, task: int, where: Any = None, layout: Layout | None = None
+) -> Iterator[Part]:
     """Partial sketches of some splits, one after the other."""
-    partials = PartialSketches(recipe, task)
+    partials = PartialSketches(recipe, task, layout)
     for split in splits:
         try:
             for events in read_events(split, roles, where):
@@ -78,16 +89,16 @@ def sketch_splits(splits: list[Split], roles: Roles, recipe: Recipe, task: int, 
 
 
 def _sketch_on_workers(
-    spark: SparkSession, work: list[list[Split]], roles: Roles, recipe: Recipe, where: Any, text: bool
+    spark: SparkSession, work: list[list[Split]], roles: Roles, recipe: Recipe, where: Any, layout: Layout
 ) -> DataFrame:
     """Partial sketches, from one task for each list of splits."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column("id").to_pylist():
-                yield from to_batches(sketch_splits(work[task], roles, recipe, task, where), text)
+                yield from to_batches(sketch_splits(work[task], roles, recipe, task, where, layout), layout)
 
-    return spark.range(0, len(work), 1, len(work)).mapInArrow(run, partial_schema(text))
+    return spark.range(0, len(work), 1, len(work)).mapInArrow(run, partial_schema(layout))
 
 
 def _task_count(spark: SparkSession, splits: list[Split]) -> int:

@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ecmsketch.spark.cleaning import Events, Reasons, Rows, add_reasons, clean
 from ecmsketch.spark.grouping import number_sites, scatter, tally
 from ecmsketch.spark.recipe import Recipe
-from ecmsketch.spark.row_order import Ints, join_rows, numbers, one_chunk, pick_rows, plain_items
+from ecmsketch.spark.row_order import Ints, copied, join_rows, numbers, one_chunk, pick_rows, plain_items
+
+
+class Grouped(NamedTuple):
+    """Rows, site by site: first all of the first site."""
+
+    names: Any
+    """The sites, as an Arrow column."""
+    counts: Ints
+    """How many rows each site has."""
+    rows: Rows
+
+    def only(self, wanted: NDArray[np.bool_]) -> Grouped:
+        """The rows of some sites."""
+        if wanted.all():
+            return self
+        mask = np.repeat(wanted, self.counts)
+        arrow = pa.array(mask)
+        rows = self.rows.each(lambda column: column[mask] if isinstance(column, np.ndarray) else column.filter(arrow))
+        return Grouped(self.names.filter(pa.array(wanted)), self.counts[wanted], rows)
+
+    def by_site(self) -> Iterator[tuple[Any, Rows]]:
+        """The rows of each site."""
+        ends = np.cumsum(self.counts).tolist()
+        for name, end, count in zip(self.names.to_pylist(), ends, self.counts.tolist(), strict=True):
+            yield name, self.rows.part(end - count, end)
 
 
 class GatheredEvents:
@@ -23,9 +49,10 @@ class GatheredEvents:
         self._count = 0
         self._rejected: dict[Any, Reasons] = {}
         self._sorter = _Sorter()
+        self._one_site = False
 
     def add(self, events: Events) -> int:
-        """Take some events; returns how many are gathered now."""
+        """Take some events; returns how many are gathered now, without those put back."""
         kept, rejected = clean(events, self._recipe)
         for site, reasons in rejected.items():
             add_reasons(self._rejected.setdefault(site, {}), reasons)
@@ -33,16 +60,29 @@ class GatheredEvents:
             weights = None if kept.weights is None else numbers(kept.weights)
             self._gathered.append((kept.sites, Rows(plain_items(kept.items), numbers(kept.ticks), weights)))
             self._count += len(kept.ticks)
+            self._one_site = kept.sites is None
         return self._count
 
-    def take(self) -> Iterator[tuple[Any, Rows | None, Reasons]]:
-        """What was gathered, by site: the rows that can be counted, and why others cannot; then nothing is left.
+    def put_back(self, grouped: Grouped) -> None:
+        """Take rows that came out before. They come before all that are gathered since."""
+        sites = None
+        if not self._one_site:
+            sites = grouped.names.take(pa.array(np.repeat(np.arange(len(grouped.counts)), grouped.counts)))
+        self._gathered.insert(0, (sites, grouped.rows.each(copied)))
+
+    def group(self) -> tuple[Grouped | None, dict[Any, Reasons]]:
+        """What was gathered, by site, and why other events cannot be counted; then nothing is left.
 
         The rows are valid only until more are taken.
         """
         rejected, self._rejected = self._rejected, {}
         gathered, self._gathered, self._count = self._gathered, [], 0
-        for site, rows in self._sorter.by_site(gathered):
+        return (self._sorter.group(gathered) if gathered else None), rejected
+
+    def take(self) -> Iterator[tuple[Any, Rows | None, Reasons]]:
+        """What `group` gives, one site at a time."""
+        grouped, rejected = self.group()
+        for site, rows in [] if grouped is None else grouped.by_site():
             yield site, rows, rejected.pop(site, {})
         for site, reasons in rejected.items():
             yield site, None, reasons
@@ -54,26 +94,16 @@ class _Sorter:
     def __init__(self) -> None:
         self._scratch = (np.empty(0, np.int64), np.empty(0, np.int64))
 
-    def by_site(self, gathered: list[tuple[Any, Rows]]) -> Iterator[tuple[Any, Rows]]:
-        """The rows of each site. They are valid only until the next call."""
-        if not gathered:
-            return
+    def group(self, gathered: list[tuple[Any, Rows]]) -> Grouped:
+        """The rows by site. They are valid only until the next call."""
         if gathered[0][0] is None:
-            yield "all", join_rows([rows for _, rows in gathered])
-            return
-        names: dict[Any, int] = {}
-        codes = []
-        for sites, _ in gathered:
-            found, which = number_sites(one_chunk(sites))
-            known = np.array([names.setdefault(name, len(names)) for name in found], np.int32)
-            codes.append(known[which])
+            rows = join_rows([rows for _, rows in gathered])
+            return Grouped(pa.array(["all"]), np.array([len(rows.ticks)]), rows)
+        names, codes = number_sites([one_chunk(sites) for sites, _ in gathered])
         counts = np.zeros(len(names), np.int64)
         for which in codes:
             tally(which, counts)
-        ends = np.cumsum(counts)
-        rows = self._together(gathered, codes, ends - counts)
-        for name, end, count in zip(names, ends.tolist(), counts.tolist(), strict=True):
-            yield name, rows.part(end - count, end)
+        return Grouped(names, counts, self._together(gathered, codes, np.cumsum(counts) - counts))
 
     def _together(self, gathered: list[tuple[Any, Rows]], codes: list[NDArray[np.int32]], begins: Ints) -> Rows:
         total = sum(map(len, codes))

@@ -16,15 +16,31 @@ Ints = NDArray[np.int64]
 _FEW = 4096
 
 
-def number_sites(sites: Any) -> tuple[list[Any], NDArray[np.int32]]:
-    """The distinct sites of a column, and for every row which of them; null is a site too."""
-    if pa.types.is_integer(sites.type) and not sites.null_count:
-        names, codes = _number(sites.to_numpy().astype(np.int64, copy=False), _FEW)
-        if len(names) < _FEW:
-            return names.tolist(), codes
-    if not pa.types.is_dictionary(sites.type):
-        sites = sites.dictionary_encode(null_encoding="encode")
-    return sites.dictionary.to_pylist(), sites.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+def number_sites(columns: list[Any]) -> tuple[Any, list[NDArray[np.int32]]]:
+    """The distinct sites of some columns without nulls, as one column, and for every row which of them."""
+    found = _number_few(columns)
+    if found is not None:
+        return found
+    if len({column.type for column in columns}) > 1:
+        columns = [column.cast(pa.large_string()) for column in columns]
+    encoded = pa.chunked_array(columns).dictionary_encode().unify_dictionaries()
+    codes = [part.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False) for part in encoded.chunks]
+    return encoded.chunk(0).dictionary, codes
+
+
+def _number_few(columns: list[Any]) -> tuple[Any, list[NDArray[np.int32]]] | None:
+    """What `number_sites` says if sites are integers and few: a small table is quicker. None otherwise."""
+    names: dict[int, int] = {}
+    codes = []
+    for column in columns:
+        if not pa.types.is_integer(column.type):
+            return None
+        found, which = _number(column.to_numpy().astype(np.int64, copy=False), _FEW)
+        if len(found) == _FEW:
+            return None
+        known = np.array([names.setdefault(name, len(names)) for name in found.tolist()], np.int32)
+        codes.append(known[which])
+    return pa.array(list(names), pa.int64()), codes
 
 
 @kernel

@@ -1,99 +1,101 @@
-"""Partial sketches as rows of Spark: workers make them, and those of one site are united into one sketch."""
+"""Partial sketches, and events of small sites, as rows of Spark; those of one site are united into one sketch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from ecmsketch.errors import MergeError
-from ecmsketch.sketch.loading import load
-from ecmsketch.sketch.uniting import unite
-from ecmsketch.spark.cleaning import REFUSED, Reasons, add_reasons
-from ecmsketch.spark.partials import Partial
+from ecmsketch.spark.partials import Part, Partial, PartialEvents
+from ecmsketch.spark.recipe import Recipe
+from ecmsketch.spark.sent_events import Layout, blocks
+from ecmsketch.spark.site_uniting import SKETCHES, unite_rows
+
+_REASONS = pa.map_(pa.string(), pa.int64())
+_ROWS, _BYTES = 4096, 2**22
+"""The most sketches, and about the most bytes of them, that are handed to Spark at a time."""
 
 
-def partial_schema(text: bool) -> str:
-    """The schema of partial sketches as rows; sites are texts or integers."""
-    site = "string" if text else "bigint"
+def partial_schema(layout: Layout) -> str:
+    """The schema of partial sketches as rows."""
+    sent = "".join(f", {name} binary" for name in layout.columns)
+    return _schema(layout, "part bigint, ") + sent
+
+
+def _schema(layout: Layout, more: str = "") -> str:
     return (
-        f"site {site}, sketch binary, events bigint, first_tick bigint, last_tick bigint, reasons map<string, bigint>"
+        f"site {'string' if layout.text else 'bigint'}, {more}sketch binary, events bigint, first_tick bigint, "
+        "last_tick bigint, reasons map<string, bigint>"
     )
 
 
-def to_batches(partials: Iterator[Partial], text: bool, rows: int = 64) -> Iterator[pa.RecordBatch]:
+def to_batches(parts: Iterator[Part], layout: Layout) -> Iterator[pa.RecordBatch]:
     """Partial sketches as Arrow batches of some rows each."""
     gathered: list[Partial] = []
-    for partial in partials:
-        gathered.append(partial)
-        if len(gathered) == rows:
-            yield _to_batch(gathered, text)
-            gathered = []
+    size = 0
+    for part in parts:
+        if isinstance(part, PartialEvents):
+            yield from _events_batches(part, layout)
+            continue
+        gathered.append(part)
+        size += len(part.sketch or b"")
+        if len(gathered) == _ROWS or size >= _BYTES:
+            yield _sketches_batch(gathered, layout)
+            gathered, size = [], 0
     if gathered:
-        yield _to_batch(gathered, text)
+        yield _sketches_batch(gathered, layout)
 
 
-def _to_batch(partials: list[Partial], text: bool) -> pa.RecordBatch:
-    arrays = [
-        pa.array([partial.site for partial in partials], pa.string() if text else pa.int64()),
-        pa.array([partial.sketch for partial in partials], pa.binary()),
-        *(
-            pa.array([getattr(partial, name) for partial in partials], pa.int64())
-            for name in ("events", "first_tick", "last_tick")
-        ),
-        pa.array([list(partial.reasons.items()) for partial in partials], pa.map_(pa.string(), pa.int64())),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=["site", "sketch", "events", "first_tick", "last_tick", "reasons"])
+def _sketches_batch(partials: list[Partial], layout: Layout) -> pa.RecordBatch:
+    count = len(partials)
+    columns = {
+        "site": pa.array([partial.site for partial in partials], _site_type(layout)),
+        "sketch": pa.array([partial.sketch for partial in partials], pa.binary()),
+        "reasons": pa.array([list(partial.reasons.items()) for partial in partials], _REASONS),
+    }
+    for name in ("part", "events", "first_tick", "last_tick"):
+        columns[name] = pa.array([getattr(partial, name) for partial in partials], pa.int64())
+    return _batch(columns | {name: pa.nulls(count, pa.binary()) for name in layout.columns}, layout)
 
 
-def unite_partials(partials: DataFrame, site_type: T.DataType) -> DataFrame:
-    """Unite the partial sketches of each site into one."""
-    schema = partials.schema
-    united = partials.groupBy("site").applyInArrow(_unite, schema)
+def _events_batches(part: PartialEvents, layout: Layout) -> Iterator[pa.RecordBatch]:
+    for names, counts, sent in blocks(part.sites, layout):
+        count = len(counts)
+        columns = {
+            "site": names.cast(_site_type(layout)),
+            "part": pa.array(np.full(count, part.part)),
+            "sketch": pa.nulls(count, pa.binary()),
+            "events": pa.array(counts),
+            "first_tick": pa.nulls(count, pa.int64()),
+            "last_tick": pa.nulls(count, pa.int64()),
+            "reasons": pa.nulls(count, _REASONS),
+        }
+        yield _batch(columns | dict(zip(layout.columns, sent, strict=True)), layout)
+
+
+def _batch(columns: dict[str, Any], layout: Layout) -> pa.RecordBatch:
+    names = ["site", "part", *SKETCHES[1:], *layout.columns]
+    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+
+
+def _site_type(layout: Layout) -> Any:
+    return pa.string() if layout.text else pa.int64()
+
+
+def unite_partials(partials: DataFrame, recipe: Recipe, layout: Layout, site_type: T.DataType) -> DataFrame:
+    """Unite what was made of each site into one sketch."""
+
+    def unite(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from unite_rows(batches, recipe, layout)
+
+    together = partials.repartition("site").sortWithinPartitions("site", "part")
+    united = together.mapInArrow(unite, _schema(layout))
     reasons = united.selectExpr(
         "site", "sketch", "events", "first_tick", "last_tick",
         "aggregate(map_values(reasons), 0L, (a, b) -> a + b) as rejected", "reasons",
     )  # fmt: skip
     return reasons.withColumn("site", reasons["site"].cast(site_type))
-
-
-def _unite(group: pa.Table) -> pa.Table:
-    """Unite all pieces of one site into one row."""
-    reasons: Reasons = {}
-    for found in group["reasons"].to_pylist():
-        add_reasons(reasons, dict(found))
-    pairs = zip(group["sketch"].to_pylist(), group["events"].to_pylist(), strict=True)
-    pieces = [(sketch, events) for sketch, events in pairs if sketch is not None]
-    united, left_out = _unite_pieces(pieces)
-    add_reasons(reasons, {REFUSED: left_out})
-    ticks = [tick for name in ("first_tick", "last_tick") for tick in group[name].to_pylist() if tick is not None]
-    row = {
-        "site": group["site"][:1],
-        "sketch": pa.array([united], pa.binary()),
-        "events": pa.array([sum(events for _, events in pieces) - left_out], pa.int64()),
-        "first_tick": pa.array([min(ticks, default=None)], pa.int64()),
-        "last_tick": pa.array([max(ticks, default=None)], pa.int64()),
-        "reasons": pa.array([sorted(reasons.items())], pa.map_(pa.string(), pa.int64())),
-    }
-    return pa.table(row)
-
-
-def _unite_pieces(pieces: list[tuple[bytes, int]]) -> tuple[bytes | None, int]:
-    """One sketch of all pieces, and how many events were left out.
-
-    If the pieces have more arrivals than one sketch holds, the fullest ones are left out.
-    """
-    if len(pieces) < 2:
-        return (pieces[0][0] if pieces else None), 0
-    kept = [(load(sketch, max_nbytes=None), events) for sketch, events in pieces]
-    left_out = 0
-    while True:
-        try:
-            return unite([sketch for sketch, _ in kept]).serialize(), left_out
-        except MergeError:
-            kept.sort(key=lambda piece: piece[0].total().upper)
-            left_out += kept.pop()[1]
-            if not kept:
-                raise

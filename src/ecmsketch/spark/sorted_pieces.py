@@ -14,9 +14,14 @@ from ecmsketch.spark.site_pieces import DISORDER, SitePieces
 class SortedPieces(SitePieces):
     """The pieces of one site, and its newest events, which wait for others that may come before them."""
 
-    def __init__(self, recipe: Recipe, name: str) -> None:
-        super().__init__(recipe, name)
+    def __init__(self, recipe: Recipe, name: str, first: int = 0) -> None:
+        super().__init__(recipe, name, first)
         self._waiting: list[Rows] = []
+
+    @property
+    def waiting(self) -> int:
+        """Memory held by rows that wait to be counted."""
+        return sum(rows.nbytes for rows in self._waiting)
 
     def feed(self, rows: Rows, final: bool) -> None:
         """Count rows in order of time; unless they are the last, the newest of them wait."""
