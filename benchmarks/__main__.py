@@ -12,7 +12,8 @@ import numpy as np
 import ecmsketch
 
 ALL = (
-    "sharper", "spark", "many_sites", "streaming", "monitoring", "kafka",
+    "startup", "speed", "one_by_one", "slices", "merged_sites", "equal_memory", "counters", "prefix", "heavy_hitters",
+    "memory", "accuracy", "sharper", "spark", "many_sites", "many_sites_store", "streaming", "monitoring",
 )  # fmt: skip
 
 
