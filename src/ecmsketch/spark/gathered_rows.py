@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,15 @@ from ecmsketch.spark.cleaning import Events, Reasons, Rows, add_reasons, clean
 from ecmsketch.spark.grouping import number_sites, scatter, tally
 from ecmsketch.spark.recipe import Recipe
 from ecmsketch.spark.row_order import Ints, join_rows, numbers, one_chunk, pick_rows, plain_items
+
+
+class Together(NamedTuple):
+    """Gathered events, those of a site together (`counts` says how many), and why others cannot be counted."""
+
+    sites: list[Any]
+    counts: Ints
+    rows: Rows | None
+    rejected: dict[Any, Reasons]
 
 
 class GatheredEvents:
@@ -47,6 +56,15 @@ class GatheredEvents:
         for site, reasons in rejected.items():
             yield site, None, reasons
 
+    def take_together(self, rank: Callable[[list[Any]], Ints]) -> Together:
+        """What was gathered, the sites of the lowest rank first; then nothing is left.
+
+        Sites of which nothing can be counted come too. The rows are valid only until more are taken.
+        """
+        rejected, self._rejected = self._rejected, {}
+        gathered, self._gathered, self._count = self._gathered, [], 0
+        return self._sorter.together(gathered, rejected, rank)
+
 
 class _Sorter:
     """Puts the rows of each site together, in their order, in memory that is used again and again."""
@@ -62,18 +80,26 @@ class _Sorter:
             yield "all", join_rows([rows for _, rows in gathered])
             return
         names: dict[Any, int] = {}
-        codes = []
-        for sites, _ in gathered:
-            found, which = number_sites(one_chunk(sites))
-            known = np.array([names.setdefault(name, len(names)) for name in found], np.int32)
-            codes.append(known[which])
-        counts = np.zeros(len(names), np.int64)
-        for which in codes:
-            tally(which, counts)
+        codes = _codes(gathered, names)
+        counts = _tallied(codes, len(names))
         ends = np.cumsum(counts)
         rows = self._together(gathered, codes, ends - counts)
         for name, end, count in zip(names, ends.tolist(), counts.tolist(), strict=True):
             yield name, rows.part(end - count, end)
+
+    def together(
+        self, gathered: list[tuple[Any, Rows]], rejected: dict[Any, Reasons], rank: Callable[[list[Any]], Ints]
+    ) -> Together:
+        """The rows of all sites, those of the lowest rank first. They are valid only until the next call."""
+        names: dict[Any, int] = {}
+        codes = _codes(gathered, names)
+        sites = [*names, *(site for site in rejected if site not in names)]
+        counts = _tallied(codes, len(sites))
+        order = np.argsort(rank(sites), kind="stable")
+        begins = np.empty(len(sites), np.int64)
+        begins[order] = np.cumsum(counts[order]) - counts[order]
+        rows = self._together(gathered, codes, begins) if gathered else None
+        return Together([sites[i] for i in order.tolist()], counts[order], rows, rejected)
 
     def _together(self, gathered: list[tuple[Any, Rows]], codes: list[NDArray[np.int32]], begins: Ints) -> Rows:
         total = sum(map(len, codes))
@@ -90,3 +116,24 @@ class _Sorter:
         if simple:
             return Rows(first, ticks, None)
         return pick_rows(join_rows([rows for _, rows in gathered]), first)
+
+
+def _codes(gathered: list[tuple[Any, Rows]], names: dict[Any, int]) -> list[NDArray[np.int32]]:
+    """The number of every row's site, by part; sites that are new get the next numbers."""
+    codes = []
+    for sites, rows in gathered:
+        if sites is None:
+            codes.append(np.full(len(rows.ticks), names.setdefault("all", 0), np.int32))
+            continue
+        found, which = number_sites(one_chunk(sites))
+        known = np.array([names.setdefault(name, len(names)) for name in found], np.int32)
+        codes.append(known[which])
+    return codes
+
+
+def _tallied(codes: list[NDArray[np.int32]], sites: int) -> Ints:
+    """How many rows each site has."""
+    counts = np.zeros(sites, np.int64)
+    for which in codes:
+        tally(which, counts)
+    return counts
