@@ -2,7 +2,8 @@
 
 While all small sites of a group fit into one bucket, it is part of the group's own value: one call of Spark's state
 reads it, and one writes it. A bucket that becomes too large is divided in two by one more bit of its sites' hashes. So
-a trigger that touches one small site rewrites one bucket. A sketch that becomes large moves out of its bucket, and moves
+a trigger that touches one small site rewrites one bucket. A sketch that becomes large moves out of its bucket, and
+moves
 back when it is half as large: else one that goes up and down would be moved in every trigger.
 """
 

@@ -101,8 +101,9 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, 
     def put(batch: DataFrame, number: int) -> None:
         from ecmsketch.store import READER_HOURS, SketchRow, SketchStore
 
-        rows = batch.select("site", "sketch", "events").collect()
-        changed = [SketchRow(str(row[0]), bytes(row[1]), row[2], "snapshot") for row in rows if row[1] is not None]
+        known = batch.where("sketch is not null").select(F.col("site").cast("string"), "sketch", "events").toArrow()
+        sites, blobs, events = (column.to_pylist() for column in known.columns)
+        changed = [SketchRow(*row, "snapshot") for row in zip(sites, blobs, events, strict=True)]
         live = SketchStore(store)
         live.append_once(changed, name, number, generation=query_id(batch, session, name))
         if tidy_every is not None and number % tidy_every == tidy_every - 1:
