@@ -105,7 +105,8 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, 
         sites, blobs, events = (column.to_pylist() for column in known.columns)
         changed = [SketchRow(*row, "snapshot") for row in zip(sites, blobs, events, strict=True)]
         live = SketchStore(store)
-        live.append_once(changed, name, number, generation=query_id(batch, session, name))
+        if changed:
+            live.append_once(changed, name, number, generation=query_id(batch, session, name))
         if tidy_every is not None and number % tidy_every == tidy_every - 1:
             live.compact()
             live.vacuum(keep_hours=READER_HOURS)
