@@ -134,13 +134,12 @@ def test_many_sites_and_a_restart_with_another_number_of_partitions(live, spark,
     write(tmp_path / "log", stream, cuts[:2])
     live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint", item="number")
     write(tmp_path / "log", stream, cuts)
-    before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
         query = live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint", item="number")
     finally:
-        spark.conf.set("spark.sql.shuffle.partitions", before)
-    assert query.lastProgress["stateOperators"][0]["numShufflePartitions"] == int(before)
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+    assert query.lastProgress["stateOperators"][0]["numShufflePartitions"] == 2
     found = SketchStore(tmp_path / "store").latest()
     assert sorted(found) == sorted(set(stream["site"].tolist()))
     for site, sketch in found.items():

@@ -20,17 +20,8 @@ from ecmsketch.inputs.ticks import MAX_TICK
 from ecmsketch.inputs.xxhash64 import xxhash64_many
 from ecmsketch.kernels import kernel
 from ecmsketch.kernels.varint import get_varint, put_varint
+from ecmsketch.sketch import header_bytes as header
 from ecmsketch.sketch.config_bytes import encode_config
-from ecmsketch.sketch.header_bytes import (
-    ENVELOPE,
-    HAS_CLOCK,
-    HAS_COUNTERS,
-    HAS_LATE,
-    HAS_ORIGIN,
-    KIND_SKETCH,
-    MAGIC,
-    VERSION,
-)
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -42,8 +33,8 @@ _PER_EVENT = 17
 """Bytes that an event takes at most: a gap and an item."""
 _FLAGS, _CLOCK, _ORIGIN, _COUNTED, _DROPPED, _KINDS, _KINDS_END, _COUNT, _FRESH, _GAPS, _ITEMS = range(11)
 """Places of what is read of a sketch: its numbers, and where its parts are."""
-_CLOCK_FLAG, _ORIGIN_FLAG = int64(HAS_CLOCK), int64(HAS_ORIGIN)
-_COUNTERS_FLAG, _LATE_FLAG = int64(HAS_COUNTERS), int64(HAS_LATE)
+_CLOCK_FLAG, _ORIGIN_FLAG = int64(header.HAS_CLOCK), int64(header.HAS_ORIGIN)
+_COUNTERS_FLAG, _LATE_FLAG = int64(header.HAS_COUNTERS), int64(header.HAS_LATE)
 
 
 class Appended(NamedTuple):
@@ -77,7 +68,7 @@ def append_events(
     `keys` are hashed items, whose kinds are given as `encode_kinds` writes them. A clock is not moved back.
     """
     beginning = encode_config(config)
-    envelope = ENVELOPE.pack(MAGIC, VERSION, KIND_SKETCH, len(beginning))
+    envelope = header.ENVELOPE.pack(header.MAGIC, header.VERSION, header.KIND_SKETCH, len(beginning))
     plan = Plan(
         np.frombuffer(envelope + beginning, np.uint8), np.frombuffer(kinds, np.uint8), config.window, config.block
     )

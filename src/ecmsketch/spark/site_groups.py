@@ -24,10 +24,11 @@ Hashes = NDArray[np.uint64]
 
 
 def hash_sites(sites: list[Any]) -> Hashes:
-    """64 bits for each site: a text, an integer or None."""
-    known = next((site for site in sites if site is not None), 0)
-    nothing: Any = "" if isinstance(known, str) else 0
-    hashes: Hashes = mix(hash_items([nothing if site is None else site for site in sites]))
+    """64 bits for each site: a text or an integer. None has zeros, whatever the others are."""
+    hashes = np.zeros(len(sites), np.uint64)
+    known = [i for i, site in enumerate(sites) if site is not None]
+    if known:
+        hashes[known] = mix(hash_items([sites[i] for i in known]))
     return hashes
 
 
