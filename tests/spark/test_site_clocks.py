@@ -11,10 +11,14 @@ import ecmsketch as ecm
 from ecmsketch.monitor import Above, Coordinator, Frequency, Total, Watch
 from ecmsketch.spark.cleaning import REFUSED, TOO_FAR_AHEAD, Rows
 from ecmsketch.spark.coordinator_folder import CoordinatorFolder
+from ecmsketch.spark.gathered_rows import Together
+from ecmsketch.spark.group_packing import grouped_batch
+from ecmsketch.spark.group_sketching import GroupSketcher
 from ecmsketch.spark.outbox import OutboxSource
 from ecmsketch.spark.packing import packed_batch
 from ecmsketch.spark.recipe import Recipe
-from ecmsketch.spark.site_sketching import SiteSketcher
+from ecmsketch.spark.row_order import join_rows
+from ecmsketch.spark.site_groups import group_of, hash_sites
 from ecmsketch.spark.site_watching import SiteWatcher
 from ecmsketch.spark.spark_clock import to_millis
 
@@ -38,12 +42,12 @@ class Stream:
             for site, ticks in sites.items()
             if len(ticks)
         ]
-        packs = packed_batch(batches, 0, True, "s", self.ahead).to_pylist() if batches else []
+        packs = self.packed(batches) if batches else []
         self.tester._currentWatermarkMs = self.watermark
         given = {}
         for pack in packs:
-            row = {**pack, "reasons": None, "wall": 1000 * self.wall, "message": None, "stream": ""}
-            given.setdefault(pack["site"], []).append(Row(**row))
+            row = {**pack, "wall": 1000 * self.wall, "message": None, "stream": ""}
+            given.setdefault(pack[self.key], []).append(Row(**row))
         for site, message in messages:
             empty = dict.fromkeys(("part", "events", "reasons", "newest", "alone", "stream"))
             given.setdefault(site, []).append(Row(site=site, message=message, wall=1000 * self.wall, **empty))
@@ -57,9 +61,29 @@ class Stream:
         self.last |= {row["site"]: row for row in said}
         return said
 
+    key = "site"
+
+    def packed(self, batches):
+        return packed_batch(batches, 0, True, "s", self.ahead).to_pylist()
+
+
+class GroupedStream(Stream):
+    """The same with packs by group."""
+
+    key = "group"
+
+    def packed(self, batches):
+        groups = group_of(hash_sites([site for site, _, _ in batches]))
+        ordered = [batches[i] for i in np.argsort(groups, kind="stable")]
+        rows = join_rows([rows for _, rows, _ in ordered])
+        taken = Together(
+            [site for site, _, _ in ordered], np.array([len(rows.ticks) for _, rows, _ in ordered]), rows, {}
+        )
+        return grouped_batch(taken, 0, True, "s", self.ahead).to_pylist()
+
 
 def sketches(wall=WALL, ahead=DAY, config=CONFIG):
-    return Stream(SiteSketcher(Recipe(config), 36, ahead), wall, ahead)
+    return GroupedStream(GroupSketcher(Recipe(config), "string", 36, ahead), wall, ahead)
 
 
 def counted(stream, site):

@@ -24,6 +24,7 @@ from ecmsketch.worldcup98 import SERVERS
 SCHEMA = "site string, page string, number bigint, tick bigint, weight bigint"
 DOCS = Path(__file__).parents[2] / "docs"
 SITES = ("athens", "berlin", "cairo")
+HOSTILE = (" ", "a\0b", "é" * 500, "'; drop table", "\U0001f600", "None", "all", "\n", "../..", "7", "%2F", "x=1/y")
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,36 @@ def test_files_and_triggers_do_not_matter(live, stream, one_process, make_config
         live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint")
     with pytest.raises(PySparkException, match="another epsilon"):
         live(tmp_path / "log", config.replace(epsilon=0.04), tmp_path / "store", tmp_path / "checkpoint")
+
+
+def test_many_sites_and_a_restart_with_another_number_of_partitions(live, spark, make_config, tmp_path):
+    """Spark keeps the number of partitions of a checkpoint, and no site may be looked for in a wrong group."""
+    config = make_config(unit="s", late="side")
+    rng = np.random.default_rng(7)
+    count = 6000
+    sites = np.array([*HOSTILE, *(f"s{i}" for i in range(900))])
+    numbers = rng.integers(0, 500, count)
+    stream = {
+        "site": sites[rng.integers(0, len(sites), count)], "page": numbers.astype(str), "number": numbers,
+        "tick": np.sort(rng.integers(0, 3000, count)), "weight": np.ones(count, np.int64),
+    }  # fmt: skip
+    cuts = [(0, 2000), (2000, 4000), (4000, 6000)]
+    write(tmp_path / "log", stream, cuts[:2])
+    live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint", item="number")
+    write(tmp_path / "log", stream, cuts)
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    try:
+        query = live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint", item="number")
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+    assert query.lastProgress["stateOperators"][0]["numShufflePartitions"] == 2
+    found = SketchStore(tmp_path / "store").latest()
+    assert sorted(found) == sorted(set(stream["site"].tolist()))
+    for site, sketch in found.items():
+        mine = stream["site"] == site
+        expected = ecm.EcmSketch(config)
+        expected.update_many(stream["number"][mine], stream["tick"][mine])
+        assert same(sketch, expected)
 
 
 def test_late_events_are_counted_in_their_place_or_as_dropped(live, stream, make_config, tmp_path, check):

@@ -64,8 +64,12 @@ def judge(ticks: Ints, own: int | None, wall: int | None, ahead: int | None, clo
     """
     if ahead is None or not len(ticks):
         return len(ticks), clock._replace(suspect=None) if len(ticks) else clock
+    newest, known = int(ticks[-1]), _latest(own, clock.others)
+    reach = min(MAX_TICK if tick is None else tick + ahead for tick in (wall, known))
+    if newest <= reach and newest - int(ticks[0]) <= ahead:  # as nearly always
+        return len(ticks), clock._replace(suspect=None, live=wall is not None and newest >= wall - ahead)
     possible = len(ticks) if wall is None else _up_to(ticks, wall + ahead)
-    believed = _follow(ticks[:possible], _latest(own, clock.others), ahead)
+    believed = _follow(ticks[:possible], known, ahead)
     if clock.live and wall is not None and possible and int(ticks[possible - 1]) >= wall - ahead:
         believed = possible  # live events again, after a pause
     believed += _confirmed(ticks[believed:possible], believed, clock.suspect, ahead)

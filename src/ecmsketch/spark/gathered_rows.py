@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,15 @@ class Grouped(NamedTuple):
         ends = np.cumsum(self.counts).tolist()
         for name, end, count in zip(self.names.to_pylist(), ends, self.counts.tolist(), strict=True):
             yield name, self.rows.part(end - count, end)
+
+
+class Together(NamedTuple):
+    """Gathered events, those of a site together (`counts` says how many), and why others cannot be counted."""
+
+    sites: list[Any]
+    counts: Ints
+    rows: Rows | None
+    rejected: dict[Any, Reasons]
 
 
 class GatheredEvents:
@@ -87,6 +96,15 @@ class GatheredEvents:
         for site, reasons in rejected.items():
             yield site, None, reasons
 
+    def take_together(self, rank: Callable[[list[Any]], Ints]) -> Together:
+        """What was gathered, the sites of the lowest rank first; then nothing is left.
+
+        Sites of which nothing can be counted come too. The rows are valid only until more are taken.
+        """
+        rejected, self._rejected = self._rejected, {}
+        gathered, self._gathered, self._count = self._gathered, [], 0
+        return self._sorter.together(gathered, rejected, rank)
+
 
 class _Sorter:
     """Puts the rows of each site together, in their order, in memory that is used again and again."""
@@ -99,11 +117,23 @@ class _Sorter:
         if gathered[0][0] is None:
             rows = join_rows([rows for _, rows in gathered])
             return Grouped(pa.array(["all"]), np.array([len(rows.ticks)]), rows)
-        names, codes = number_sites([one_chunk(sites) for sites, _ in gathered])
-        counts = np.zeros(len(names), np.int64)
-        for which in codes:
-            tally(which, counts)
+        names, codes = _numbered(gathered)
+        counts = _tallied(codes, len(names))
         return Grouped(names, counts, self._together(gathered, codes, np.cumsum(counts) - counts))
+
+    def together(
+        self, gathered: list[tuple[Any, Rows]], rejected: dict[Any, Reasons], rank: Callable[[list[Any]], Ints]
+    ) -> Together:
+        """The rows of all sites, those of the lowest rank first. They are valid only until the next call."""
+        names, codes = _numbered(gathered)
+        known = dict.fromkeys(names.to_pylist())
+        sites = [*known, *(site for site in rejected if site not in known)]
+        counts = _tallied(codes, len(sites))
+        order = np.argsort(rank(sites), kind="stable")
+        begins = np.empty(len(sites), np.int64)
+        begins[order] = np.cumsum(counts[order]) - counts[order]
+        rows = self._together(gathered, codes, begins) if gathered else None
+        return Together([sites[i] for i in order.tolist()], counts[order], rows, rejected)
 
     def _together(self, gathered: list[tuple[Any, Rows]], codes: list[NDArray[np.int32]], begins: Ints) -> Rows:
         total = sum(map(len, codes))
@@ -120,3 +150,18 @@ class _Sorter:
         if simple:
             return Rows(first, ticks, None)
         return pick_rows(join_rows([rows for _, rows in gathered]), first)
+
+
+def _numbered(gathered: list[tuple[Any, Rows]]) -> tuple[Any, list[NDArray[np.int32]]]:
+    """The sites of some rows, as an Arrow column, and for every row which of them."""
+    if not gathered or gathered[0][0] is None:
+        return pa.array(["all"][: len(gathered)]), [np.zeros(len(rows.ticks), np.int32) for _, rows in gathered]
+    return number_sites([one_chunk(sites) for sites, _ in gathered])
+
+
+def _tallied(codes: list[NDArray[np.int32]], sites: int) -> Ints:
+    """How many rows each site has."""
+    counts = np.zeros(sites, np.int64)
+    for which in codes:
+        tally(which, counts)
+    return counts

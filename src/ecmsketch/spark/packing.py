@@ -1,4 +1,4 @@
-"""Events of a stream, packed: one row of Arrow bytes per site and some batches.
+"""Events of a stream, packed: one row of Arrow bytes per site, or per group of sites, and some batches.
 
 Rows handed to a stateful Python function one by one are several times slower than rows of many events each. Most of a
 pack's events, not one of them, decide what the pack says of the newest event.
@@ -6,11 +6,12 @@ pack's events, not one of them, decide what the pack says of the newest event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import types as T
@@ -29,10 +30,21 @@ _PACKED = 2**20
 """How many events a worker gathers before it packs them."""
 
 
+class Form(NamedTuple):
+    """How packs look: their schema, in which {site} is the type of a site, and how gathered events become packs.
+
+    `pack` takes gathered events, the number of the part, whether sites are texts, and what `newest_arrival` takes.
+    """
+
+    schema: str
+    pack: Callable[[GatheredEvents, int, bool, str | None, int | None], pa.RecordBatch]
+
+
 class Packed:
-    """A stream of packed events: columns site, part, events, reasons, newest (in milliseconds), alone.
+    """A stream of packed events. Every form has columns part, events, newest (in milliseconds) and alone.
 
     site_type  the type of the site in the events; in the packs it is a string or a bigint
+    form       a row for each site (BY_SITE), or for each group of sites (group_packing.py)
     ahead      a gap of more ticks divides a pack's events into clusters; the largest one gives `newest`
     """
 
@@ -45,24 +57,22 @@ class Packed:
         site: str | None,
         weight: str | None,
         ahead: int | None,
+        form: Form | None = None,
     ) -> None:
+        form = form or BY_SITE
         chosen = choose(events, recipe.config, item, tick, site, weight, numbers_only=recipe.bits is not None)
         use_large_batches(events.sparkSession)
         text = isinstance(chosen.site_type, T.StringType)
         self.site_type = chosen.site_type
         self.key_type = "string" if text else "bigint"
-        pack = _packer(chosen.items, chosen.has_site, chosen.has_weight, recipe, text, ahead)
-        self.rows = chosen.events.mapInArrow(
-            pack,
-            f"site {self.key_type}, part bigint, events binary, reasons map<string, bigint>, newest bigint, "
-            "alone boolean",
-        )
+        pack = _packer(chosen.items, chosen.has_site, chosen.has_weight, recipe, text, ahead, form)
+        self.rows = chosen.events.mapInArrow(pack, form.schema.format(site=self.key_type))
 
 
 def unpack(rows: Iterable[Row]) -> list[Rows]:
     """The events of some packs as one batch in order of time, if there are any."""
     given = sorted(rows, key=lambda row: row["part"])
-    batches = [_from_bytes(bytes(row["events"])) for row in given if row["events"] is not None]
+    batches = [rows_from_bytes(bytes(row["events"])) for row in given if row["events"] is not None]
     return [in_order(batches)] if batches else []
 
 
@@ -72,7 +82,9 @@ def add_reasons(reasons: Reasons, rows: Iterable[Row]) -> None:
         cleaning.add_reasons(reasons, dict(row["reasons"] or {}))
 
 
-def _packer(items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, text: bool, ahead: int | None) -> Any:
+def _packer(
+    items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, text: bool, ahead: int | None, form: Form
+) -> Any:
     """A function for mapInArrow that packs what can be counted, and says why the rest cannot."""
     read = reader_of(items, has_site, has_weight)
     unit = recipe.config.unit
@@ -83,13 +95,21 @@ def _packer(items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, 
         gathered = GatheredEvents(recipe)
         for batch in batches:
             if gathered.add(read(batch)) >= _PACKED:
-                yield packed_batch(list(gathered.take()), part, text, unit, ahead)
+                yield form.pack(gathered, part, text, unit, ahead)
                 part += 1
-        rest = list(gathered.take())
-        if rest:
-            yield packed_batch(rest, part, text, unit, ahead)
+        rest = form.pack(gathered, part, text, unit, ahead)
+        if rest.num_rows:
+            yield rest
 
     return pack
+
+
+def newest_arrival(ticks: list[NDArray[np.int64]], unit: str | None, ahead: int | None) -> tuple[Any, Any]:
+    """The newest tick of most of a pack's arrivals, as Spark's milliseconds, and whether it is that of one alone."""
+    if not any(map(len, ticks)):
+        return None, None
+    tick, count = newest_of_most(np.concatenate(ticks), ahead)
+    return to_millis(tick, unit), count == 1
 
 
 def packed_batch(
@@ -97,14 +117,11 @@ def packed_batch(
 ) -> pa.RecordBatch:
     """Gathered events as packs, one row for each site."""
     ticks = [events.arrival_ticks() for _, events, _ in rows if events is not None]
-    newest, alone = None, None
-    if any(map(len, ticks)):
-        tick, count = newest_of_most(np.concatenate(ticks), ahead)
-        newest, alone = to_millis(tick, unit), count == 1
+    newest, alone = newest_arrival(ticks, unit, ahead)
     columns = [
         pa.array([site for site, _, _ in rows], pa.string() if text else pa.int64()),
         pa.array([part] * len(rows), pa.int64()),
-        pa.array([None if events is None else _to_bytes(events) for _, events, _ in rows], pa.binary()),
+        pa.array([None if events is None else rows_to_bytes(events) for _, events, _ in rows], pa.binary()),
         pa.array([list(reasons.items()) for _, _, reasons in rows], pa.map_(pa.string(), pa.int64())),
         pa.array([newest] * len(rows), pa.int64()),
         pa.array([alone] * len(rows), pa.bool_()),
@@ -112,7 +129,17 @@ def packed_batch(
     return pa.RecordBatch.from_arrays(columns, names=["site", "part", "events", "reasons", "newest", "alone"])
 
 
-def _to_bytes(rows: Rows) -> bytes:
+def _pack_sites(gathered: GatheredEvents, part: int, text: bool, unit: str | None, ahead: int | None) -> pa.RecordBatch:
+    return packed_batch(list(gathered.take()), part, text, unit, ahead)
+
+
+BY_SITE = Form(
+    "site {site}, part bigint, events binary, reasons map<string, bigint>, newest bigint, alone boolean", _pack_sites
+)
+"""A row for each site."""
+
+
+def rows_to_bytes(rows: Rows) -> bytes:
     """Rows as Arrow bytes. Integers that span less than 2**32 take four bytes; the schema says their least value."""
     columns = rows.items if isinstance(rows.items, dict) else {"item": rows.items}
     given: dict[str, Any] = {f"item_{i}": column for i, column in enumerate(columns.values())}
@@ -131,7 +158,8 @@ def _to_bytes(rows: Rows) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _from_bytes(data: bytes) -> Rows:
+def rows_from_bytes(data: bytes) -> Rows:
+    """What `rows_to_bytes` wrote."""
     table = pa.ipc.open_stream(data).read_all()
     least = table.schema.metadata or {}
     columns = {name: _column(table[name], least.get(name.encode())) for name in table.column_names}

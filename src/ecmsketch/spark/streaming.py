@@ -1,7 +1,8 @@
 """Sketches from any streaming DataFrame, one per site, kept as Spark's state: constant in size, exact across restarts.
 
-Workers pack events (packing.py). The state of a site is its sketch (site_sketching.py), to which the unpacked events
-are fed in order of time. The sketch itself decides, event by event, what is late (`late="side"`); Spark never does.
+Workers pack events by groups of sites (group_packing.py). The state of a group is the sketches of its sites
+(group_state.py), to which the unpacked events are fed in order of time (group_sketching.py). A sketch itself decides,
+event by event, what is late (`late="side"`); Spark never does.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.inputs.ticks import Span, Tick
 from ecmsketch.spark.event_columns import hashed_kind
+from ecmsketch.spark.group_packing import BY_GROUP
+from ecmsketch.spark.group_sketching import OUTPUT, GroupSketcher
 from ecmsketch.spark.packing import Packed
 from ecmsketch.spark.query_identity import query_id
 from ecmsketch.spark.recipe import AHEAD, ahead_ticks, make_recipe
-from ecmsketch.spark.site_sketching import OUTPUT, SiteSketcher
 from ecmsketch.spark.spark_clock import with_clock
 from ecmsketch.spark.workers import use_driver_python
 
@@ -58,11 +60,11 @@ def stream_sketches(
     use_driver_python(events.sparkSession)
     recipe = make_recipe(config, bits, radix, until)._replace(kind=hashed_kind(events, config, item))
     limit = ahead_ticks(ahead, config.unit)
-    packed = Packed(events, recipe, item, tick, site, weight, limit)
-    sketcher = SiteSketcher(recipe, max(idle_after or config.window // 100, 1), limit)
+    packed = Packed(events, recipe, item, tick, site, weight, limit, BY_GROUP)
+    sketcher = GroupSketcher(recipe, packed.key_type, max(idle_after or config.window // 100, 1), limit)
     return (
         with_clock(packed.rows, config.unit, limit)
-        .groupBy("site")
+        .groupBy("group")
         .transformWithState(sketcher, OUTPUT.format(site=packed.key_type), "Update", "EventTime")
         .withColumn("site", F.col("site").cast(packed.site_type))
     )
@@ -99,8 +101,9 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, 
     def put(batch: DataFrame, number: int) -> None:
         from ecmsketch.store import READER_HOURS, SketchRow, SketchStore
 
-        rows = batch.select("site", "sketch", "events").collect()
-        changed = [SketchRow(str(row[0]), bytes(row[1]), row[2], "snapshot") for row in rows if row[1] is not None]
+        known = batch.where("sketch is not null").select(F.col("site").cast("string"), "sketch", "events").toArrow()
+        sites, blobs, events = (column.to_pylist() for column in known.columns)
+        changed = [SketchRow(*row, "snapshot") for row in zip(sites, blobs, events, strict=True)]
         live = SketchStore(store)
         live.append_once(changed, name, number, generation=query_id(batch, session, name), own=True)
         if tidy_every is not None and number % tidy_every == tidy_every - 1:

@@ -1,0 +1,299 @@
+"""Counts a few events into each of many small sketches, as bytes: no sketch becomes an object.
+
+A sketch with counter="slices" keeps a small stream as its events. Its bytes (docs/format.md) are then a header, the
+gaps between ticks, newest first, and the items, oldest first. Counting more events on time puts their gaps before the
+others and their items behind, writes the header anew, and leaves out what has left the window. The result is what
+`update_many`, `advance` and `serialize` give, byte for byte. Whatever is not as simple is left to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import int64
+from numpy.typing import NDArray
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.config.prefix_config import PrefixConfig
+from ecmsketch.inputs.ticks import MAX_TICK
+from ecmsketch.inputs.xxhash64 import xxhash64_many
+from ecmsketch.kernels import kernel
+from ecmsketch.kernels.varint import get_varint, put_varint
+from ecmsketch.sketch import header_bytes as header
+from ecmsketch.sketch.config_bytes import encode_config
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+
+_CHECKSUM = 8
+_HEADER = 64
+"""Bytes that a header takes at most, apart from the config and the kinds of items."""
+_PER_EVENT = 17
+"""Bytes that an event takes at most: a gap and an item."""
+_FLAGS, _CLOCK, _ORIGIN, _COUNTED, _DROPPED, _KINDS, _KINDS_END, _COUNT, _FRESH, _GAPS, _ITEMS = range(11)
+"""Places of what is read of a sketch: its numbers, and where its parts are."""
+_CLOCK_FLAG, _ORIGIN_FLAG = int64(header.HAS_CLOCK), int64(header.HAS_ORIGIN)
+_COUNTERS_FLAG, _LATE_FLAG = int64(header.HAS_COUNTERS), int64(header.HAS_LATE)
+
+
+class Appended(NamedTuple):
+    """Sketches after some events, None where `update_many` has to be asked; and what each has counted as late."""
+
+    sketches: list[bytes | None]
+    late_counted: list[int]
+    late_dropped: list[int]
+
+
+class Plan(NamedTuple):
+    """What kernels need to know of a config: what bytes begin with, the kinds of items, the window and the block."""
+
+    prefix: Bytes
+    kinds: Bytes
+    window: int
+    block: int
+
+
+def can_append(config: SketchConfig) -> bool:
+    """Whether sketches of a config may be so simple that events can be put into their bytes."""
+    slices = config.counter == "slices" and config.model == "time" and not config.heavy_hitters
+    return slices and not isinstance(config, PrefixConfig)
+
+
+def append_events(
+    config: SketchConfig, kinds: bytes, sketches: list[bytes], keys: Any, ticks: Ints, ends: Ints, clocks: Ints
+) -> Appended:
+    """Count events into sketches: those of sketch i end at ends[i], sorted by tick, and its clock goes to clocks[i].
+
+    `keys` are hashed items, whose kinds are given as `encode_kinds` writes them. A clock is not moved back.
+    """
+    beginning = encode_config(config)
+    envelope = header.ENVELOPE.pack(header.MAGIC, header.VERSION, header.KIND_SKETCH, len(beginning))
+    plan = Plan(
+        np.frombuffer(envelope + beginning, np.uint8), np.frombuffer(kinds, np.uint8), config.window, config.block
+    )
+    stops = np.cumsum([len(sketch) for sketch in sketches])
+    data = np.frombuffer(b"".join(sketches), np.uint8)
+    starts = np.concatenate([[0], stops[:-1]])
+    sound = _checksums(data, starts, stops - _CHECKSUM)
+    room = len(data) + _PER_EVENT * len(ticks) + (_HEADER + len(plan.kinds)) * len(sketches)
+    out, late = np.empty(room, np.uint8), np.zeros((2, len(sketches)), np.int64)
+    made = _append_all(data, starts, stops, sound, keys, ticks, ends, clocks, plan, out, late)
+    begins = np.concatenate([[0], made[:-1]])
+    _write_checksums(out, begins, made)
+    written = out.tobytes()
+    return Appended(
+        [written[begin:end] or None for begin, end in zip(begins.tolist(), made.tolist(), strict=True)],
+        late[0].tolist(),
+        late[1].tolist(),
+    )
+
+
+def _checksums(data: Bytes, starts: Ints, ends: Ints) -> NDArray[np.bool_]:
+    """Which sketches are sound."""
+    bodies = np.maximum(ends, starts)
+    found = xxhash64_many(data, starts, bodies, np.zeros(len(starts), np.uint64))
+    sound: NDArray[np.bool_] = (ends > starts) & (found == _stored(data, starts, ends))
+    return sound
+
+
+@kernel
+def _stored(data: Any, starts: Any, ends: Any) -> Any:
+    stored = np.zeros(starts.shape[0], np.uint64)
+    for i in range(starts.shape[0]):
+        if ends[i] > starts[i]:
+            for place in range(8):
+                stored[i] |= np.uint64(data[ends[i] + place]) << np.uint64(8 * place)
+    return stored
+
+
+def _write_checksums(out: Bytes, begins: Ints, ends: Ints) -> None:
+    bodies = np.maximum(ends - _CHECKSUM, begins)
+    _put_words(out, begins, bodies, xxhash64_many(out, begins, bodies, np.zeros(len(begins), np.uint64)))
+
+
+@kernel
+def _put_words(out: Any, begins: Any, places: Any, words: Any) -> None:
+    for i in range(begins.shape[0]):
+        if places[i] > begins[i]:
+            for place in range(8):
+                out[places[i] + place] = np.uint8((words[i] >> np.uint64(8 * place)) & np.uint64(255))
+
+
+@kernel
+def _append_all(
+    data: Any, starts: Any, stops: Any, sound: Any, keys: Any, ticks: Any, ends: Any, clocks: Any, plan: Any, out: Any,
+    late: Any,
+) -> Any:  # fmt: skip
+    """Where the bytes of each sketch end, with room for a checksum; where those before end if it is not simple."""
+    made, facts = np.empty(starts.shape[0], np.int64), np.empty(11, np.int64)
+    at, begin = int64(0), int64(0)
+    for i in range(starts.shape[0]):
+        if sound[i] and _read(data, starts[i], stops[i] - int64(8), plan, facts):
+            late[0, i], late[1, i] = facts[_COUNTED], facts[_DROPPED]
+            if _is_simple(facts, ticks, begin, ends[i], clocks[i], data, plan):
+                after = _write(data, facts, keys, ticks, begin, ends[i], clocks[i], plan, out, at)
+                at = after + int64(8) if after >= int64(0) else at
+        made[i], begin = at, ends[i]
+    return made
+
+
+@kernel
+def _read(data: Any, at: Any, end: Any, plan: Any, facts: Any) -> Any:
+    """Read a sketch that is kept as events; False if there is anything else in it."""
+    for i in range(plan.prefix.shape[0]):
+        if at + i >= end or data[at + i] != plan.prefix[i]:
+            return False
+    at += plan.prefix.shape[0]
+    if at >= end:
+        return False
+    flags = int64(data[at])
+    facts[:] = int64(0)
+    facts[_FLAGS], at = flags, at + int64(1)
+    if flags & ~(_CLOCK_FLAG | _ORIGIN_FLAG | _COUNTERS_FLAG | _LATE_FLAG):
+        return False
+    if flags & _CLOCK_FLAG:
+        number, at = get_varint(data, at)
+        facts[_CLOCK] = (number >> int64(1)) ^ -(number & int64(1))
+    if flags & _ORIGIN_FLAG:
+        number, at = get_varint(data, at)
+        facts[_ORIGIN] = facts[_CLOCK] - number
+    if flags & _LATE_FLAG:
+        settled, at = get_varint(data, at)
+        facts[_COUNTED], at = get_varint(data, at)
+        facts[_DROPPED], at = get_varint(data, at)
+        held, at = get_varint(data, at)
+        if settled or held:
+            return False
+    return at >= int64(0) and _read_events(data, at, end, facts)
+
+
+@kernel
+def _read_events(data: Any, at: Any, end: Any, facts: Any) -> Any:
+    kinds, at = get_varint(data, at)
+    size = int64(0)
+    if facts[_FLAGS] & _COUNTERS_FLAG:
+        size, at = get_varint(data, at)
+    if at < int64(0) or kinds > end - at or size != end - at - kinds:
+        return False
+    facts[_KINDS], facts[_KINDS_END] = at, at + kinds
+    if size == int64(0):
+        return True
+    facts[_COUNT], at = get_varint(data, at + kinds)
+    facts[_FRESH], at = get_varint(data, at)
+    weighted, at = get_varint(data, at)
+    slices, at = get_varint(data, at)
+    facts[_GAPS], facts[_ITEMS] = at, end - int64(8) * facts[_COUNT]
+    return at >= int64(0) and not weighted and not slices and int64(9) * facts[_COUNT] <= size
+
+
+@kernel
+def _is_simple(facts: Any, ticks: Any, begin: Any, end: Any, clock: Any, data: Any, plan: Any) -> Any:
+    """Whether events can be put in: on time, none of them makes older ones become slices, and all are of one kind."""
+    more = end - begin
+    if max(clock, ticks[end - int64(1)] if more else clock) >= int64(MAX_TICK):
+        return False
+    if more == int64(0):
+        return facts[_FLAGS] & _CLOCK_FLAG != int64(0)
+    if facts[_FLAGS] & _CLOCK_FLAG and ticks[begin] < facts[_CLOCK]:
+        return False
+    if facts[_FRESH] + more >= plan.block:
+        return False
+    size = facts[_KINDS_END] - facts[_KINDS]
+    if size != int64(0) and size != plan.kinds.shape[0]:
+        return False
+    same = True
+    for i in range(size):
+        same &= data[facts[_KINDS] + i] == plan.kinds[i]
+    return same
+
+
+@kernel
+def _write(
+    data: Any, facts: Any, keys: Any, ticks: Any, begin: Any, end: Any, clock: Any, plan: Any, out: Any, at: Any
+) -> Any:
+    """Write a sketch with more events; returns the position after it, or -1 if its gaps are malformed."""
+    more, flags, now = end - begin, facts[_FLAGS] | _CLOCK_FLAG, clock
+    if facts[_FLAGS] & _CLOCK_FLAG:
+        now = max(now, facts[_CLOCK])
+    if more:
+        now = max(now, ticks[end - int64(1)])
+        flags |= _ORIGIN_FLAG | _COUNTERS_FLAG
+    size, events = int64(0), np.empty(int64(_HEADER) + int64(_PER_EVENT) * (facts[_COUNT] + more), np.uint8)
+    if flags & _COUNTERS_FLAG:
+        size = _put_events(data, facts, keys, ticks, begin, end, now, plan, events)
+        if size < int64(0):
+            return size
+    first = facts[_ORIGIN] if facts[_FLAGS] & _ORIGIN_FLAG else ticks[begin] if more else now
+    at = _copy(plan.prefix, int64(0), plan.prefix.shape[0], out, at)
+    at = _put_numbers(facts, flags, now, first, out, at)
+    known = facts[_KINDS_END] - facts[_KINDS]
+    new_kinds = known == int64(0) and more > int64(0)
+    at = put_varint(out, at, plan.kinds.shape[0] if new_kinds else known)
+    if flags & _COUNTERS_FLAG:
+        at = put_varint(out, at, size)
+    if new_kinds:
+        at = _copy(plan.kinds, int64(0), plan.kinds.shape[0], out, at)
+    else:
+        at = _copy(data, facts[_KINDS], facts[_KINDS_END], out, at)
+    return _copy(events, int64(0), size, out, at)
+
+
+@kernel
+def _put_numbers(facts: Any, flags: Any, now: Any, first: Any, out: Any, at: Any) -> Any:
+    """Write flags, clock, the first tick and what is known of late arrivals."""
+    out[at] = np.uint8(flags)
+    at = put_varint(out, at + int64(1), (now << int64(1)) ^ (now >> int64(63)))
+    if flags & _ORIGIN_FLAG:
+        at = put_varint(out, at, now - first)
+    if flags & _LATE_FLAG:
+        for number in (int64(0), facts[_COUNTED], facts[_DROPPED], int64(0)):
+            at = put_varint(out, at, number)
+    return at
+
+
+@kernel
+def _copy(source: Any, begin: Any, end: Any, out: Any, at: Any) -> Any:
+    for i in range(begin, end):
+        out[at] = source[i]
+        at += int64(1)
+    return at
+
+
+@kernel
+def _put_events(
+    data: Any, facts: Any, keys: Any, ticks: Any, begin: Any, end: Any, now: Any, plan: Any, out: Any
+) -> Any:
+    """Write the events inside the window at `now`: old ones from their bytes, new ones behind. Returns the size.
+
+    It is -1 if the gaps of old ones are malformed.
+    """
+    limit, known = now - plan.window, facts[_COUNT]
+    gaps = np.empty(known + end - begin, np.int64)
+    last, count = now, int64(0)
+    for i in range(end - int64(1), begin - int64(1), int64(-1)):
+        if ticks[i] <= limit:
+            break
+        gaps[count], last = last - ticks[i], ticks[i]
+        count += int64(1)
+    fresh, old, tick, at = count, int64(0), facts[_CLOCK], facts[_GAPS]
+    while old < known:
+        gap, at = get_varint(data, at)
+        if at < int64(0) or at > facts[_ITEMS]:
+            return int64(-1)
+        tick -= gap
+        if tick <= limit:
+            break
+        gaps[count], last = last - tick, tick
+        old, count = old + int64(1), count + int64(1)
+    place = put_varint(out, int64(0), count)
+    for number in (facts[_FRESH] + (end - begin), int64(0), int64(0)):
+        place = put_varint(out, place, number)
+    for i in range(count):
+        place = put_varint(out, place, gaps[i])
+    place = _copy(data, facts[_ITEMS] + int64(8) * (known - old), facts[_ITEMS] + int64(8) * known, out, place)
+    for i in range(end - fresh, end):
+        for byte in range(8):
+            out[place] = np.uint8((keys[i] >> np.uint64(8 * byte)) & np.uint64(255))
+            place += int64(1)
+    return place
