@@ -58,6 +58,7 @@ def make_api(live: LiveStore, pool: WorkPool) -> FastAPI:
     """The API as an app of its own, to be mounted at /api/v1."""
     api = FastAPI(
         title="ecmsketch", version="1", docs_url=None, redoc_url=None, responses=_PROBLEMS, redirect_slashes=False,
+        servers=[{"url": "/api/v1"}],
         description="How often, in the last hour? Every answer has bounds, its range, and the version it comes from.",
     )  # fmt: skip
     say_problems(api)
