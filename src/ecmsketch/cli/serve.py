@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from ecmsketch.cli.output import say
+from ecmsketch.errors import EcmError
+
 
 def serve(
     store: Annotated[str, typer.Argument(help="Folder or URL of a store; it may appear later.", show_default=False)],
@@ -21,6 +24,8 @@ def serve(
     Example: ecmsketch serve live --alerts alerts; then open http://127.0.0.1:8600. For other machines:
     ecmsketch serve live --host 0.0.0.0 --token-file secret
     """
-    from ecmsketch.serve.server import run
-
-    run(store, alerts, host, port, token_file)
+    try:
+        from ecmsketch.serve.server import run
+    except ModuleNotFoundError as error:
+        raise EcmError(f"this command needs {error.name}. Run: pip install 'ecmsketch[serve]'") from None
+    run(store, alerts, host, port, token_file, say)

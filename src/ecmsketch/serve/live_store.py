@@ -123,6 +123,8 @@ class LiveStore:
             return
         rows = VersionRows(table, self.path, self._rows)
         view = StoreView.of(rows, datetime.now(UTC), self.shared)
+        if self._view is not None:  # readers have the version before until this one answers as fast
+            view.prepare(self._view)
         self._rows, self._view = rows, view
 
     def _read_alerts(self) -> None:

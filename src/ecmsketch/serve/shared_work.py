@@ -40,6 +40,11 @@ class SharedWork:
             return doing.result()  # type: ignore[no-any-return]
         return self._make(key, mine, make, size)
 
+    def known(self) -> list[Hashable]:
+        """The keys of the results that are kept; the one used last comes last."""
+        with self._lock:
+            return list(self._done)
+
     def forget(self, unless: Callable[[Hashable], bool]) -> None:
         """Drop the results whose keys are not wanted any more."""
         with self._lock:

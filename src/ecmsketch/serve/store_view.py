@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import QueryError
@@ -14,6 +14,12 @@ from ecmsketch.serve.shared_work import SharedWork
 from ecmsketch.serve.version_rows import VersionRows
 from ecmsketch.sketch.loading import AnySketch
 from ecmsketch.sketch.merging import merge
+from ecmsketch.store.table_follower import Version
+
+Result = TypeVar("Result")
+
+_PREPARED = 8
+"""Sets of sites that are merged for a new version before anybody asks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +73,11 @@ class StoreView:
         It is made once for each version and set of sites, and shared by all readers: ask it, do not change it.
         """
         chosen = self.chosen(sites)
-        return self._shared.get(("merged", self._rows.version, chosen), lambda: self._merged(chosen), _nbytes)
+        return self.shared(("merged", chosen), lambda: self._merged(chosen), _nbytes)
+
+    def shared(self, key: Hashable, make: Callable[[], Result], size: Callable[[Result], int]) -> Result:
+        """Something that follows from this version, made once for all readers; `size` tells its bytes."""
+        return self._shared.get((self._rows.version, key), make, size)
 
     def chosen(self, sites: Iterable[str] = ()) -> tuple[str, ...]:
         """The sites that are meant, in order; a QueryError if one of them is not in the store."""
@@ -85,6 +95,16 @@ class StoreView:
         """The same version, with what is known now about the store and its alerts."""
         return replace(self, problem=problem, raised=raised)
 
+    def prepare(self, before: StoreView) -> None:
+        """Merge what readers asked the view `before` for, and drop what only that view needs."""
+        asked = [key[1][1] for key in self._shared.known() if _is_merged(key, before._rows.version)]  # type: ignore[index]
+        for sites in asked[-_PREPARED:]:
+            everything = sites == before.sites
+            if everything or set(sites) <= self._rows.rows.keys():
+                self.sketch(() if everything else sites)
+        current = {self._rows.version} | {("site", self._rows.keys(site)) for site in self.sites}
+        self._shared.forget(unless=lambda key: key[0] in current or key in current)  # type: ignore[index]
+
     def _merged(self, sites: tuple[str, ...]) -> AnySketch:
         parts = [self._site(site) for site in sites]
         sketch = merge(parts) if len(parts) > 1 else parts[0].copy()
@@ -95,7 +115,12 @@ class StoreView:
     def _site(self, site: str) -> AnySketch:
         """A site's sketch with its own clock, shared by all versions in which nothing about the site changed."""
         rows = self._rows
-        return self._shared.get(("site", rows.version[0], rows.keys(site)), lambda: rows.sketch(site), _nbytes)
+        return self._shared.get(("site", rows.keys(site)), lambda: rows.sketch(site), _nbytes)
+
+
+def _is_merged(key: Any, version: Version) -> bool:
+    """Whether a result is the merged sketch of several sites in some version. One site's takes little to make."""
+    return bool(key[0] == version and key[1][0] == "merged" and len(key[1][1]) > 1)
 
 
 def _nbytes(sketch: AnySketch) -> int:
