@@ -42,7 +42,10 @@ def main() -> None:
             print("Starting Spark. The page fills as soon as the first sketches are stored.", flush=True)
             with spark_session("local[2]") as spark, stopping(stop):
                 queries = start(spark, folder, options.speed)
-                print(f"Playing. The first flood comes after {FIRST_FLOOD / options.speed:.0f} s. Ctrl-C ends all.", flush=True)
+                print(
+                    f"Playing. The first flood comes after {FIRST_FLOOD / options.speed:.0f} s. Ctrl-C ends all.",
+                    flush=True,
+                )
                 play(queries, stop, options.seconds)
     print("Everything has ended; nothing is left behind.")
 
@@ -70,7 +73,15 @@ def stopping(stop: threading.Event | None = None) -> Iterator[threading.Event]:
 @contextmanager
 def serving(folder: Path, port: int) -> Iterator[None]:
     """Serve the page in a process of its own, which says where it is."""
-    command = [sys.executable, "-m", "ecmsketch.cli", "serve", str(folder / "store"), "--alerts", str(folder / "alerts")]
+    command = [
+        sys.executable,
+        "-m",
+        "ecmsketch.cli",
+        "serve",
+        str(folder / "store"),
+        "--alerts",
+        str(folder / "alerts"),
+    ]
     server = subprocess.Popen([*command, "--port", str(port)], start_new_session=True)
     try:
         yield
@@ -97,7 +108,11 @@ def write_log(path: Path) -> None:
     order = np.argsort(ticks, kind="stable")
     names = np.array([f"server {number}" for number in range(256)])
     table = pa.table(
-        {"server": names[servers[order]], "page": pages[order].astype(np.int64), "second": ticks[order].astype(np.int64)}
+        {
+            "server": names[servers[order]],
+            "page": pages[order].astype(np.int64),
+            "second": ticks[order].astype(np.int64),
+        }
     )
     path.mkdir()
     pq.write_table(table, path / "log.parquet", row_group_size=100_000)

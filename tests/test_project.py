@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[1]
     [
         pytest.param(path, marks=[pytest.mark.slow] if path.name == "demo.py" else [])  # that is `make demo`
         for path in sorted((ROOT / "examples").glob("*.py"))
+        if path.name != "live.py"  # runs until Ctrl-C: tests/spark/test_live_example.py
     ],
     ids=lambda path: path.name,
 )

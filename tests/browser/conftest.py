@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install 'ecmsketch[dev]'")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed; pip install 'ecmsketch[dev]'"
+)
 
 FLAGS = [
     "--no-sandbox",

@@ -39,7 +39,7 @@ def histories(view: StoreView, asked: Range, texts: tuple[str, ...]) -> Historie
     try:
         return _histories(view, asked, texts)
     except EcmError as error:  # such as a text where the store counts numbers
-        return Histories([_unknown(text) for text in texts], problem=str(error))
+        return Histories([_unknown(text) for text in texts], problem=cut(str(error), 300))
 
 
 def _histories(view: StoreView, asked: Range, texts: tuple[str, ...]) -> Histories:
