@@ -7,7 +7,7 @@ import shutil
 from known_stores import known_sketches, write, write_more
 from page_reading import rows, wait_for_first
 
-BOXES = "[...document.querySelectorAll('.ecm-card, .ecm-row')].map((e) => Object.values(e.getBoundingClientRect().toJSON()))"
+BOXES = "[...document.querySelectorAll('.ecm-card')].map((e) => Object.values(e.getBoundingClientRect().toJSON()))"
 
 
 def test_a_store_that_appears_changes_and_goes(open_page, serve, tmp_path):
@@ -24,7 +24,7 @@ def test_a_store_that_appears_changes_and_goes(open_page, serve, tmp_path):
     write_more(store, "berlin", "/flood", 1000)
     wait_for_first(page, "/flood", timeout=8_000)
     assert rows(page)[0] == ("/flood", 1000)
-    assert page.evaluate(BOXES)[: len(boxes) - 20] == boxes[: len(boxes) - 20], "nothing may jump"
+    assert page.evaluate(BOXES) == boxes, "nothing may jump"
     assert "Live" in page.locator(".ecm-status").inner_text()
 
     shutil.rmtree(store)
@@ -37,8 +37,6 @@ def test_a_store_that_appears_changes_and_goes(open_page, serve, tmp_path):
     page.wait_for_selector(".ecm-notice", state="hidden")
 
     (newest,) = sorted((store / "_delta_log").glob("*.json"))[-1:]
-    good = newest.read_bytes()
-    newest.write_bytes(good[:40])
-    shutil.copy(newest, newest.with_name(f"{1:020}.json"))
+    newest.with_name(f"{int(newest.stem) + 1:020}.json").write_bytes(newest.read_bytes()[:40])
     page.wait_for_selector(".ecm-notice:has-text('cannot be read')", timeout=8_000)
     assert str(store) in page.locator(".ecm-notice").inner_text()

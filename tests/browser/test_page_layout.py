@@ -7,7 +7,8 @@ from known_stores import CONFIG, known_sketches, write
 from page_reading import BUSIEST
 
 SIZES = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-WIDER = """() => [...document.querySelectorAll('.ecm-main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+WIDER = """() => [...document.querySelectorAll('.ecm-main *')]
+  .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
   .map((e) => e.outerHTML.slice(0, 80))"""
 CONTRAST = """() => {
   const light = (text) => {

@@ -9,10 +9,15 @@ export default {
         <button v-for="preset in presets" :key="preset.last" type="button" :aria-pressed="String(preset.last === last)"
             :aria-label="'Last ' + preset.long" @click="$emit('choose', preset.last)">{{ preset.text }}</button>
       </div>
-      <input type="range" min="0" max="1000" :value="place" :aria-label="'Range: ' + words" :aria-valuetext="words"
-          @input="dragged = ticks($event.target.value)" @change="choose">
-      <output class="ecm-last">{{ dragged === null ? text : near(dragged) }}</output>
+      <input type="range" min="0" max="1000" :value="dragged ?? place" :aria-label="'Range: ' + words" :aria-valuetext="words"
+          @input="dragged = Number($event.target.value)" @change="choose">
+      <output class="ecm-last">{{ dragged === null ? text : near(ticks(dragged)) }}</output>
     </div>`,
+  watch: {
+    last() {
+      this.dragged = null; // until the answer is there the slider stays where it was put
+    },
+  },
   computed: {
     place() {
       return this.most > 1 ? Math.round((1000 * Math.log(this.last)) / Math.log(this.most)) : 1000;
@@ -27,8 +32,9 @@ export default {
       return below ? `${(last / below.last).toFixed(1).replace(/\.0$/, "")} × ${below.text}` : `${last}`;
     },
     choose(event) {
-      this.dragged = null;
-      this.$emit("choose", this.ticks(event.target.value));
+      const last = this.ticks(event.target.value);
+      if (last === this.last) this.dragged = null;
+      else this.$emit("choose", last);
     },
   },
 };
