@@ -1,11 +1,12 @@
 """Many open pages of one store that changes: what they cost the server. Bounded, on loopback, stops by itself.
 
-    python -m benchmarks.open_pages --pages 200 --seconds 300
+Run: python -m benchmarks.open_pages --pages 200 --seconds 300
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
 import json
 import re
@@ -46,7 +47,7 @@ def main() -> None:
         free.close()
         writer = Writer(Path(folder) / "store", options.every)
         command = [sys.executable, "-m", "ecmsketch.cli", "serve", str(writer.path), "--port", str(port)]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603, our own command
         try:
             print(json.dumps(asyncio.run(measure(port, server.pid, writer, options)), indent=2))
         finally:
@@ -125,7 +126,7 @@ class OpenPage:
     async def open(self, client: httpx.AsyncClient) -> None:
         """Load the page and connect."""
         html = (await client.get(f"{self.address}/?last={self.last}", headers={"accept": "text/html"})).text
-        query = json.loads(re.search(r"query: (\{.*?\}),", html)[1])  # type: ignore[index]
+        query = ast.literal_eval(re.search(r"query: (\{.*?\}),", html)[1])  # type: ignore[index]
         query |= {"implicit_handshake": "true", "tab_id": str(uuid.uuid4()), "document_id": str(uuid.uuid4())}
         text = "&".join(f"{name}={value}" for name, value in query.items())
         await self.socket.connect(

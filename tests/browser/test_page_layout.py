@@ -87,7 +87,7 @@ def test_every_control_has_a_name(open_page, address):
     assert page.evaluate(nameless) == []
 
 
-def test_stores_without_names_or_with_numbers_say_so(open_page, serve, tmp_path):
+def test_a_store_without_names_says_so_and_answers(open_page, serve, tmp_path):
     write(tmp_path / "plain", known_sketches(CONFIG.replace(heavy_hitters=False)))
     page = open_page(serve(tmp_path / "plain", tmp_path / "alerts").address)
     assert "keeps no names" in page.locator(".ecm-busiest").inner_text()
