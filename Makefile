@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help demo test test-slow kafka test-kafka check bench clean
+.PHONY: help demo live test test-slow kafka test-kafka check bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -23,6 +23,9 @@ $(VENV)/kernels: $(READY) $(shell find src -name '*.py')
 
 demo: $(VENV)/kernels ## Generate a World Cup day on 33 servers, sketch it on Spark, merge, ask, compare with the truth
 	@$(BIN)/python examples/demo.py
+
+live: $(VENV)/kernels ## Play a generated log with floods through Spark, watch it, and show it on a live page until Ctrl-C
+	@$(BIN)/python examples/live.py
 
 WITH_SPARK := tests/spark tests/cli
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.cli.item_text import json_item, parse_item, show_item
 from ecmsketch.errors import FormatError, QueryError, StoreError
+from ecmsketch.inputs.item_text import json_item, parse_item, show_item
 from ecmsketch.inputs.items import columns_of, hash_items
 from ecmsketch.inputs.kinds import MAX_KINDS, Hashed, decode_kinds, encode_kinds, kind_of, kinds_of, unite_kinds
 from ecmsketch.monitor import Above, Frequency, HeavyHitterShare, Site, Watch

@@ -17,7 +17,7 @@ from test_commands import COMMAND, ENVIRONMENT, run
 
 import ecmsketch as ecm
 from ecmsketch.cli import output
-from ecmsketch.cli.visible import visible
+from ecmsketch.inputs.visible import visible
 from ecmsketch.store import SketchRow, SketchStore
 
 HOSTILE = (

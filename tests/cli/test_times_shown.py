@@ -9,7 +9,8 @@ import pytest
 from test_commands import run
 
 import ecmsketch as ecm
-from ecmsketch.cli.times import moment, shown, with_times
+from ecmsketch.cli.times import shown, with_times
+from ecmsketch.inputs.moments import moment
 from ecmsketch.inputs.ticks import UNITS
 
 

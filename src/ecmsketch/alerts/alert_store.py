@@ -14,6 +14,7 @@ try:
     from deltalake import DeltaTable
 
     from ecmsketch.store.delta import DeltaFolder, Turn, check_writer, named
+    from ecmsketch.store.table_follower import TableFollower, Version, version_of
 except ImportError as error:
     raise ImportError("ecmsketch.alerts needs deltalake and pyarrow; pip install 'ecmsketch[store]'") from error
 
@@ -39,6 +40,7 @@ class AlertStore:
         """`path` may be a URL (s3://...), `storage_options` are deltalake's. The first append creates the table."""
         self.path = str(path)
         self._folder = DeltaFolder(self.path, SCHEMA, "alerts", storage_options)
+        self._follower = TableFollower(self._folder)
 
     def append_once(self, alerts: Iterable[Alert], monitor: str, batch: int, *, generation: str = "") -> bool:
         """Write alerts unless the monitor has written this batch or a later one; returns whether they were written.
@@ -53,6 +55,10 @@ class AlertStore:
             return pa.Table.from_pylist([{**commit, **alert._asdict()} for alert in given], SCHEMA)
 
         return self._folder.append_once(monitor, batch, generation, records, create={})
+
+    def version(self) -> Version:
+        """Which table this is, and its newest version: as long as it is the same, so are the alerts. It is cheap."""
+        return version_of(self._follower.table())
 
     def read(self, monitor: str | None = None) -> list[dict[str, Any]]:
         """All alerts, or one monitor's, oldest first; also those of earlier generations, which tell them apart."""

@@ -25,8 +25,8 @@ def main() -> NoReturn:
         sys.exit(f"ecmsketch: the command line needs {error.name}. Run: pip install 'ecmsketch[cli]'")
     from typer import BadParameter, rich_utils
 
-    from ecmsketch.cli.visible import visible
     from ecmsketch.errors import EcmError
+    from ecmsketch.inputs.visible import visible
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # show characters that the terminal lacks by their numbers

@@ -14,6 +14,7 @@ from ecmsketch.cli.plan import plan
 from ecmsketch.cli.quantile import quantile
 from ecmsketch.cli.query import query
 from ecmsketch.cli.reproduce import reproduce
+from ecmsketch.cli.serve import serve
 from ecmsketch.cli.stream import stream
 from ecmsketch.cli.top import top
 
@@ -28,5 +29,5 @@ app = typer.Typer(
 )
 app.command()(with_groups(plan))
 app.add_typer(generate, name="generate")
-for command in (build, stream, merge, query, top, quantile, inspect, monitor, reproduce):
+for command in (build, stream, merge, query, top, quantile, inspect, monitor, serve, reproduce):
     app.command()(with_groups(command))

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 import typer
 
-_SECOND = 10**9
-_NANOSECONDS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": _SECOND,
-    "m": 60 * _SECOND,
-    "h": 3600 * _SECOND,
-    "d": 86_400 * _SECOND,
-    "D": 86_400 * _SECOND,
-    "w": 604_800 * _SECOND,
-}
+from ecmsketch.errors import QueryError
+from ecmsketch.inputs.durations import parse_duration
+
 UNITS = ("ns", "us", "ms", "s", "m", "h", "D")
 """The units that a tick may have. The same as `ecmsketch.inputs.ticks.UNITS`, which would import numpy for --help."""
-_LENGTH = re.compile(rf"([0-9]{{1,30}})\s*({'|'.join(_NANOSECONDS)})?")
 
 
 def to_ticks(text: str | None, unit: str | None, name: str) -> int | None:
     """Convert a length such as 300, 5m or 1h to ticks; `name` is the option that errors point to."""
     if text is None:
         return None
-    found = _LENGTH.fullmatch(text.strip())
-    if found is None:
-        raise typer.BadParameter(f"expected a length such as 300, 5m, 1h or 7d, got {text!r}", param_hint=name)
-    number, suffix = int(found[1]), found[2]
-    if suffix is None:
-        return number
-    if unit is None:
-        raise typer.BadParameter(f"{text!r} needs sketches with a unit; give a number of ticks", param_hint=name)
-    ticks, rest = divmod(number * _NANOSECONDS[suffix], _NANOSECONDS[unit])
-    if rest:
-        raise typer.BadParameter(f"{text!r} is not a whole number of ticks of {unit}", param_hint=name)
-    return ticks
+    try:
+        return parse_duration(text, unit)
+    except QueryError as error:
+        raise typer.BadParameter(str(error), param_hint=name) from error
 
 
 def to_unit(text: str) -> str | None:

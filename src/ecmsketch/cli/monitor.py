@@ -14,6 +14,7 @@ from ecmsketch.cli.options import Ahead, AsJson, Master
 from ecmsketch.cli.output import changing, say, show_one
 from ecmsketch.cli.times import shown, with_times
 from ecmsketch.cli.watch_options import WatchOptions
+from ecmsketch.cli.webhook_options import WebhookOptions
 from ecmsketch.inputs.kinds import NOTHING
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def monitor(
         str, typer.Option(help="Folder for the state and messages of this monitor alone.", show_default=False)
     ],
     live: LiveOptions,
+    sending: WebhookOptions,
     stream: Annotated[str | None, typer.Option(help="Column that names the stream, for inner:A,B.")] = None,
     alerts: Annotated[str | None, typer.Option(help="Also write alerts into this Delta table.")] = None,
     ahead: Ahead = "1d",
@@ -42,12 +44,13 @@ def monitor(
     Ctrl-C stops after the current trigger. Press it again to stop at once.
 
     Example: ecmsketch monitor log --function frequency:28487 --above 5000 --last 5m --item object --tick timestamp
-    --site server --speed 600 --folder watching --alerts alerts
+    --site server --speed 600 --folder watching --alerts alerts --webhook https://example.org/alerts
     """
     source = live.source()
     if source.site is None:
         raise typer.BadParameter("give the column of the site", param_hint="--site")
     config = options.config()
+    sending.check(alerts)
     options.watch(NOTHING)  # raises errors before Spark starts; the kinds of the items are known only then
     from ecmsketch.cli.session import needs_spark, run_until_interrupted, spark_session
 
@@ -63,7 +66,8 @@ def monitor(
             name=name, ahead=ahead_ticks(ahead, config.unit), alerts=alerts, on_status=on_status,
             on_alert=lambda alert: say(_words(alert, options.unit)),
         )  # fmt: skip
-        run_until_interrupted(live.start(writer))
+        with sending.delivering(alerts, folder, name):
+            run_until_interrupted(live.start(writer))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ecmsketch.cli.visible import visible
+from ecmsketch.inputs.visible import visible
 
 
 def show(rows: Sequence[dict[str, Any]], as_json: bool, title: str = "", note: str = "") -> None:

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from ecmsketch.cli.following import Answer, AnswerOptions
-from ecmsketch.cli.item_text import json_item, parse_item, show_item
 from ecmsketch.cli.lengths import to_ticks
 from ecmsketch.cli.options import Last, Site
 from ecmsketch.cli.sketches import Source, load_sketch
 from ecmsketch.cli.times import shown
+from ecmsketch.inputs.item_text import json_item, parse_item, show_item
 
 
 def query(

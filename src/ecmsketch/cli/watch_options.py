@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ecmsketch.cli.item_text import parse_item
 from ecmsketch.cli.lengths import to_ticks
 from ecmsketch.cli.live import Lateness
 from ecmsketch.cli.options import Counter, Delta, Epsilon, Resolution, Unit, make_config
+from ecmsketch.inputs.item_text import parse_item
 
 if TYPE_CHECKING:
     from ecmsketch.config import SketchConfig
