@@ -42,9 +42,9 @@ test-slow: $(VENV)/kernels ## Run the long tests too: fuzzing, many trials
 kafka: $(READY) ## Fetch Apache Kafka and Spark's connector with mvn, for test-kafka and `ecmsketch stream --kafka`
 	@PYTHONPATH=tests $(BIN)/python tests/kafka/kafka_artifacts.py >$(VENV)/kafka-archives
 
-test-kafka: $(VENV)/kernels kafka ## Run the tests with a real broker of Kafka (some minutes)
+test-kafka: $(VENV)/kernels kafka ## Run the tests with a real broker of Kafka, and with Spark's delta package (some minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kafka-tests]'
-	@$(BIN)/python -m pytest -q -m maven tests/kafka
+	@$(BIN)/python -m pytest -q -m maven tests/kafka tests/maven
 
 check: $(READY) ## Lint, check types and the direction of imports
 	@$(BIN)/ruff check .

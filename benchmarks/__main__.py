@@ -13,12 +13,12 @@ import ecmsketch
 
 ALL = (
     "startup", "speed", "one_by_one", "slices", "merged_sites", "equal_memory", "counters", "prefix", "heavy_hitters",
-    "memory", "accuracy", "sharper", "spark", "many_sites", "many_sites_store", "streaming", "monitoring",
+    "memory", "accuracy", "sharper", "spark", "many_sites", "many_sites_store", "streaming", "monitoring", "serving",
 )  # fmt: skip
 
 
-NAMED = ("kafka",)
-"""Benchmarks that need what Maven fetches. They run only if they are named."""
+NAMED = ("kafka", "open_pages", "scale")
+"""Benchmarks that run only if they are named: they need what Maven fetches, or many minutes."""
 
 
 def main(names: list[str]) -> None:
