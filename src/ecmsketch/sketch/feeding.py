@@ -36,7 +36,7 @@ _MOST_PENDING = 65_536
 def _pending_wanted(config: SketchConfig) -> int:
     """How many arrivals to gather: so many that most of the slices or cells that they change get several of them."""
     if config.counter == "slices":
-        return max(32_768, 4 * config.cells, 4 * config.recent)
+        return _MOST_PENDING
     return max(2048, 16 * config.cells)
 
 

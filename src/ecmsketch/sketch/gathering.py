@@ -54,7 +54,12 @@ class Gathering(Feeding):
     def update(self, item: Any, tick: Tick | None = None, weight: int = 1) -> None:
         """Count one arrival. Arrivals are gathered, and counted in bulk before the next question."""
         key = self._hash_item(item)
-        moment = tick if tick.__class__ is int else NO_TICK if tick is None else quick_tick(tick, self._unit)
+        if tick.__class__ is int:
+            moment: int = tick
+        elif tick.__class__ in NUMPY_INTEGERS:  # here, which saves two calls
+            moment = int(tick)  # type: ignore[arg-type]
+        else:
+            moment = NO_TICK if tick is None else quick_tick(tick, self._unit)
         count = weight if weight.__class__ is int else _quick_weight(weight)
         self._lock.acquire()  # not `with`, which takes twice as long
         try:
