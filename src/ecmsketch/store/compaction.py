@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from ecmsketch.config import SketchConfig
 from ecmsketch.sketch.uniting import clusters
 from ecmsketch.store.clustering import depth
-from ecmsketch.store.facts import stored_rows
 from ecmsketch.store.file_writer import FileWriter
 from ecmsketch.store.given_rows import facts_of
 from ecmsketch.store.liveness import live_mask
+from ecmsketch.store.row_facts import stored_rows
 from ecmsketch.store.row_reader import (
     RowReader,
     by_site,

@@ -17,8 +17,8 @@ from ecmsketch.errors import EcmError, FormatError, StoreError
 from ecmsketch.sketch.loading import AnySketch, load
 from ecmsketch.sketch.uniting import unite
 from ecmsketch.store.delta import named
-from ecmsketch.store.facts import read_facts, stored_rows
 from ecmsketch.store.liveness import live_mask
+from ecmsketch.store.row_facts import read_facts, stored_rows
 from ecmsketch.store.schema import SCHEMA
 from ecmsketch.store.stored_rows import StoredRow
 from ecmsketch.store.table_files import TableFile, TableFiles
@@ -162,7 +162,7 @@ def _in_window(row: StoredRow, newest: StoredRow, config: SketchConfig) -> bool:
 def unite_pieces(site: str, pieces: list[AnySketch]) -> AnySketch:
     """One sketch for the pieces of a site."""
     try:
-        return unite(pieces)
+        return unite(pieces) if len(pieces) > 1 else pieces[0]
     except EcmError as error:
         raise StoreError(f"site {site!r}: its rows cannot be united: {error}") from error
 

@@ -23,10 +23,10 @@ from ecmsketch.store.clustering import cluster
 from ecmsketch.store.compaction import CompactReport, compact
 from ecmsketch.store.delta import DeltaFolder, Turn, check_writer, named
 from ecmsketch.store.everywhere import Everywhere
-from ecmsketch.store.facts import read_sites, stored_rows
 from ecmsketch.store.fingerprints import split
 from ecmsketch.store.given_rows import GivenRows, SketchRow
 from ecmsketch.store.kept_groups import KeptGroups
+from ecmsketch.store.row_facts import read_sites, stored_rows
 from ecmsketch.store.row_reader import RowReader, latest_sketches, unite_pieces
 from ecmsketch.store.schema import SCHEMA, group_size, layout, layout_of
 from ecmsketch.store.store_config import PROPERTY, StoreConfig
@@ -95,7 +95,7 @@ class SketchStore:
         a site that several of them write is what they counted together. A writer that begins its stream anew says so by
         a new `generation`, any name; its batches then count from 0 again, and its rows of a site replace those of its
         earlier generations. `own=True` says that this library has just made the bytes: of snapshots only checksum and
-        header are looked at, which takes a tenth of the time.
+        header are looked at.
         """
         writer, batch, generation = check_writer(writer, batch, generation)
         given = GivenRows(rows, own)

@@ -56,7 +56,7 @@ class TableFiles:
 
 
 def file_system(table: DeltaTable) -> Any:
-    """Where a table's files are, relative to the table. A disk is read directly, which takes half the time."""
+    """Where a table's files are, relative to the table. A disk is read directly, which is faster."""
     location = urlsplit(table.table_uri)
     if location.scheme == "file":
         return pa_fs.SubTreeFileSystem(str(Path(unquote(location.path))), pa_fs.LocalFileSystem())
