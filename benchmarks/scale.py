@@ -1,8 +1,8 @@
 """From a thousand to a hundred thousand sites, for real: build, merge, store, ask and stream; and a model of more.
 
-Each step is run with 10^3, 10^4 and 10^5 sites of 50 events, on two cores. Its time is fitted as `fixed + each * sites`.
-What a *busy* site costs, with a million events a day, is measured on single sketches and on a log of 30 sites. The
-model then adds up what 10^6 sites and 10^12 events a day would take.
+Each step is run with 10^3, 10^4 and 10^5 sites of 50 events, on two cores, and its time is fitted as
+`fixed + each * sites`. What a *busy* site costs, with a million events a day, is measured on single sketches. The model
+then adds up what 10^6 sites and 10^12 events a day would take.
 """
 
 from __future__ import annotations
@@ -173,12 +173,10 @@ def _tell_more(each: dict[str, float], busy: list[Busy]) -> None:
         counting = site.count_seconds * WANTED_EVENTS / FULL / 3600
         merging = site.merge_seconds * WANTED_SITES * FAN_IN / (FAN_IN - 1) / 3600
         size = site.bytes * WANTED_SITES / 1e9
-        rows.append(
-            Row(
-                site.name,
-                f"{counting:.1f} core-hours to count, {merging:.1f} to merge; {size:,.0f} GB of sketches to send and keep",
-            )
+        value = (
+            f"{counting:.1f} core-hours to count, {merging:.1f} to merge; {size:,.0f} GB of sketches to send and keep"
         )
+        rows.append(Row(site.name, value))
     show(f"{WANTED_EVENTS:.0e} events a day over {WANTED_SITES:,} sites, without reading the logs", rows)
 
 

@@ -51,7 +51,7 @@ def run() -> None:
         SketchStore(store).append_once(rows, "stream", 0)
         command = [sys.executable, "-m", "ecmsketch.cli", "serve", str(store), "--port", "0"]
         began = time.monotonic()
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:  # noqa: S603, our own command
             try:
                 found = re.search(r"127\.0\.0\.1:(\d+)", _first_line(server))
                 assert found is not None
@@ -111,7 +111,7 @@ def _questions() -> list[str]:
                     f"self_join?last={last}{site}",
                     f"heavy_hitters?phi=0.05{site}",
                 ]
-            )  # fmt: skip
+            )
         )
     return found
 
