@@ -8,9 +8,9 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.errors import StoreError
 from ecmsketch.sketch.loading import AnySketch
 from ecmsketch.store.delta import named
-from ecmsketch.store.row_reader import RowReader, decode_row, unite_pieces
+from ecmsketch.store.row_reader import RowReader, decode_row, rows_of_sites, unite_pieces
 from ecmsketch.store.store_config import PROPERTY, StoreConfig
-from ecmsketch.store.stored_rows import StoredRow, live_rows
+from ecmsketch.store.stored_rows import StoredRow
 from ecmsketch.store.table_follower import Version, version_of
 
 MAX_BYTES = 2**29
@@ -29,10 +29,10 @@ class VersionRows:
         with named(path):
             self._reader = RowReader(table)
         noted = table.metadata().configuration.get(PROPERTY)
-        if not self._reader.all or noted is None:
+        if not self._reader.facts.num_rows or noted is None:
             raise StoreError(f"{path}: this store holds no sketches yet; they appear here once they are written")
         self.stored = StoreConfig.parse(noted, path)
-        live = live_rows(self._reader.all)
+        live = rows_of_sites(self._reader.live)
         clocks = [row.last_tick for given in live.values() for row in given if row.last_tick is not None]
         self.now: int | None = max(clocks, default=None)
         self.rows = {site: self._in_window(given) for site, given in sorted(live.items())}
