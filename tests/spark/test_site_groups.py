@@ -58,7 +58,8 @@ class Memory:
             gathered.add(Events(*columns, pa.array(sites[part::files], kind)))
             for pack in BY_GROUP.pack(gathered, part << 32, self.text, "s", self.ahead).to_pylist():
                 given_packs.setdefault(pack["group"], []).append(Row(**pack, wall=1000 * WALL))
-                newest = max(newest, pack["newest"] or 0)
+                alone = pack["alone"] and pack["newest"] < 1000 * (WALL - DAY)  # as spark_clock.with_clock
+                newest = max(newest, 0 if alone else pack["newest"] or 0)
         said, self.written = [], []
         for key, packs in given_packs.items():
             self.key = key
