@@ -58,7 +58,8 @@ class Memory:
             gathered.add(Events(*columns, pa.array(sites[part::files], kind)))
             for pack in BY_GROUP.pack(gathered, part << 32, self.text, "s", self.ahead).to_pylist():
                 given_packs.setdefault(pack["group"], []).append(Row(**pack, wall=1000 * WALL))
-                newest = max(newest, pack["newest"] or 0)
+                alone = pack["alone"] and pack["newest"] < 1000 * (WALL - DAY)  # as spark_clock.with_clock
+                newest = max(newest, 0 if alone else pack["newest"] or 0)
         said, self.written = [], []
         for key, packs in given_packs.items():
             self.key = key
@@ -200,15 +201,15 @@ def test_idle_sites_are_moved_on_by_one_timer_of_their_group_and_nothing_is_done
     memory.trigger(mine, [1] * len(mine), [START] * len(mine))
     assert len(memory.timers) == 1
     for later in (10, 20, 50):
-        memory.trigger([other] * 2, [1, 1], [START + later] * 2)
+        memory.trigger([other] * 4, [1] * 4, [START + later] * 4)
         assert memory.fire() == []
-    memory.trigger([other] * 2, [1, 1], [START + 400] * 2)
+    memory.trigger([other] * 4, [1] * 4, [START + 400] * 4)
     moved = [row for row in memory.fire() if row["site"] != other]
     assert {row["site"] for row in moved} == set(mine)
     assert {row["now"] for row in moved} == {START + 400 - 60}
     assert all(ecm.load(row["sketch"]).now == row["now"] for row in moved)
     assert len([timer for timer in memory.timers if timer[0] == first[0]]) == 1
-    memory.trigger([other] * 2, [1, 1], [START + 2000] * 2)
+    memory.trigger([other] * 4, [1] * 4, [START + 2000] * 4)
     memory.fire()
     assert ecm.load(memory.last[mine[0]]["sketch"]).total(last=600).value == 0
 
