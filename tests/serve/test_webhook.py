@@ -7,13 +7,12 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -23,65 +22,9 @@ from ecmsketch.alerts.delivery import Delivery
 from ecmsketch.alerts.webhook import Message, Webhook, WebhookError, read_secret, signature
 from ecmsketch.errors import ConfigError, StoreError
 from ecmsketch.monitor import Alert
+from webhook_receiver import receiving
 
 SECRET = b"a secret of some length"
-
-
-class Receiver:
-    """A receiver on this machine: `behave` decides, request by request, what it does."""
-
-    def __init__(self, behave=lambda number: 204, port=0):
-        self.accepted, self.requests = [], []
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"]))
-                receiver.requests.append((dict(self.headers), body))
-                does = behave(len(receiver.requests))
-                if does == "die":
-                    self.connection.close()
-                    return
-                if does == "hang":
-                    time.sleep(1.5)
-                    return
-                if does == "drip":
-                    self.drip()
-                    return
-                if 200 <= does < 300:
-                    receiver.accepted.append(json.loads(body))
-                self.send_response(does)
-                self.end_headers()
-
-            def drip(self):
-                """A byte now and then, so that no read takes long."""
-                try:
-                    for byte in b"HTTP/1.1 200 OK\r\n" + b"x" * 40:
-                        self.connection.sendall(bytes([byte]))
-                        time.sleep(0.05)
-                except OSError:
-                    pass
-
-            def log_message(self, *given):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}/alerts?to=me"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-
-
-@contextmanager
-def receiving(*given, **more):
-    receiver = Receiver(*given, **more)
-    try:
-        yield receiver
-    finally:
-        receiver.close()
 
 
 def alert(number):
@@ -304,6 +247,25 @@ def test_the_signature_of_the_convention():
     secret = read_secret(b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "f")
     message = Message("msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}')
     assert signature(secret, message, 1614265330) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_the_snippet_of_the_docs_tells_genuine_requests_from_others():
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+    (code,) = re.findall(r"```python\n(import base64.*?)```", page, re.S)
+    names = {}
+    exec(code, names)
+    message, now = Message("alert_1", b'{"value": 1}'), int(time.time())
+
+    def genuine(now=now, secret=SECRET, body=message.body, id_=message.id):
+        headers = {"Webhook-Id": id_, "Webhook-Timestamp": str(now),
+                   "Webhook-Signature": signature(SECRET, message, now)}  # fmt: skip
+        return names["is_genuine"](secret, headers, body)
+
+    assert genuine()
+    assert not genuine(secret=b"another secret, longer")
+    assert not genuine(body=b'{"value": 2}')
+    assert not genuine(id_="alert_2")
+    assert not genuine(now=now - 3600)
 
 
 def test_a_receiver_that_does_not_exist_is_an_error():
