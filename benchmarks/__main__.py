@@ -13,7 +13,7 @@ import ecmsketch
 
 ALL = (
     "startup", "speed", "slices", "equal_memory", "counters", "prefix", "heavy_hitters", "memory", "accuracy",
-    "sharper", "spark", "streaming", "monitoring",
+    "sharper", "spark", "streaming", "monitoring", "serving",
 )  # fmt: skip
 
 

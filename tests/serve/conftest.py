@@ -10,7 +10,7 @@ def known_store(tmp_path_factory):
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def api(known_store):
     with client(read(known_store)) as asking:
         yield asking

@@ -40,7 +40,7 @@ class LiveStore:
     ) -> None:
         """`alerts` is the table of alerts that monitors write. Nothing is read before `start` or `refresh`."""
         self.path = str(path)
-        self.shared = SharedWork()
+        self._sites = SharedWork()
         self.read_errors = 0
         """How often the store or its alerts could not be read."""
         self._every = every
@@ -122,7 +122,7 @@ class LiveStore:
         if self._rows is not None and self._rows.version == version_of(table):
             return
         rows = VersionRows(table, self.path, self._rows)
-        view = StoreView.of(rows, datetime.now(UTC), self.shared)
+        view = StoreView.of(rows, datetime.now(UTC), self._sites)
         if self._view is not None:  # readers have the version before until this one answers as fast
             view.prepare(self._view)
         self._rows, self._view = rows, view

@@ -14,7 +14,6 @@ from ecmsketch.serve.shared_work import SharedWork
 from ecmsketch.serve.version_rows import VersionRows
 from ecmsketch.sketch.loading import AnySketch
 from ecmsketch.sketch.merging import merge
-from ecmsketch.store.table_follower import Version
 
 Result = TypeVar("Result")
 
@@ -46,15 +45,18 @@ class StoreView:
     raised: tuple[dict[str, Any], ...]
     """What `alerts` returns."""
     _rows: VersionRows
-    _shared: SharedWork
+    _sites: SharedWork
+    """The sketches of single sites, shared with other versions."""
+    _results: SharedWork
+    """What follows from this version only. It lives as long as somebody has the view."""
 
     @classmethod
-    def of(cls, rows: VersionRows, read_at: datetime, shared: SharedWork) -> StoreView:
-        """The view of a version that was read."""
+    def of(cls, rows: VersionRows, read_at: datetime, sites: SharedWork) -> StoreView:
+        """The view of a version that was read; `sites` holds the sketches of sites that several versions share."""
         timed = rows.config.model == "time"
         return cls(
             rows.version[1], read_at, rows.written, tuple(rows.rows), rows.config, rows.stored.kind, rows.stored.items,
-            rows.now if timed else None, None, (), rows, shared,
+            rows.now if timed else None, None, (), rows, sites, SharedWork(),
         )  # fmt: skip
 
     @property
@@ -77,7 +79,7 @@ class StoreView:
 
     def shared(self, key: Hashable, make: Callable[[], Result], size: Callable[[Result], int]) -> Result:
         """Something that follows from this version, made once for all readers; `size` tells its bytes."""
-        return self._shared.get((self._rows.version, key), make, size)
+        return self._results.get(key, make, size)
 
     def chosen(self, sites: Iterable[str] = ()) -> tuple[str, ...]:
         """The sites that are meant, in order; a QueryError if one of them is not in the store."""
@@ -96,14 +98,15 @@ class StoreView:
         return replace(self, problem=problem, raised=raised)
 
     def prepare(self, before: StoreView) -> None:
-        """Merge what readers asked the view `before` for, and drop what only that view needs."""
-        asked = [key[1][1] for key in self._shared.known() if _is_merged(key, before._rows.version)]  # type: ignore[index]
+        """Merge what readers asked the view `before` for, and drop the sketches of sites that neither view has."""
+        kept: list[Any] = before._results.known()
+        asked = [key[1] for key in kept if _is_merged(key)]
         for sites in asked[-_PREPARED:]:
             everything = sites == before.sites
             if everything or set(sites) <= self._rows.rows.keys():
                 self.sketch(() if everything else sites)
-        current = {self._rows.version} | {("site", self._rows.keys(site)) for site in self.sites}
-        self._shared.forget(unless=lambda key: key[0] in current or key in current)  # type: ignore[index]
+        wanted = {view._rows.keys(site) for view in (self, before) for site in view.sites}
+        self._sites.forget(unless=lambda key: key in wanted)
 
     def _merged(self, sites: tuple[str, ...]) -> AnySketch:
         parts = [self._site(site) for site in sites]
@@ -115,12 +118,12 @@ class StoreView:
     def _site(self, site: str) -> AnySketch:
         """A site's sketch with its own clock, shared by all versions in which nothing about the site changed."""
         rows = self._rows
-        return self._shared.get(("site", rows.keys(site)), lambda: rows.sketch(site), _nbytes)
+        return self._sites.get(rows.keys(site), lambda: rows.sketch(site), _nbytes)
 
 
-def _is_merged(key: Any, version: Version) -> bool:
-    """Whether a result is the merged sketch of several sites in some version. One site's takes little to make."""
-    return bool(key[0] == version and key[1][0] == "merged" and len(key[1][1]) > 1)
+def _is_merged(key: Any) -> bool:
+    """Whether a result is the merged sketch of several sites. One site's takes little to make."""
+    return key[0] == "merged" and len(key[1]) > 1
 
 
 def _nbytes(sketch: AnySketch) -> int:

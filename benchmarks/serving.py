@@ -1,0 +1,180 @@
+"""`ecmsketch serve` under load on loopback: 33 sites at epsilon 0.01, 200 requests a second of mixed questions.
+
+Requests are sent when their time has come, whether or not earlier ones are answered, and are timed from that moment:
+a server that stalls is charged for all who wait. It stops by itself, also if the server does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import ecmsketch as ecm
+from benchmarks.table import Row, show
+from ecmsketch.store import SketchRow, SketchStore
+
+SITES, EVENTS, RATE = 33, 30_000, 200
+SECONDS = float(os.environ.get("ECMSKETCH_LOAD_SECONDS", "60"))
+WRITING_SECONDS, WRITE_EVERY = SECONDS / 3, 5.0
+BEGIN, DAY = 1_700_000_000, 86_400
+CONNECTIONS = 64
+
+
+class Load(NamedTuple):
+    """What a run of requests found."""
+
+    seconds: list[float]
+    statuses: Counter[int]
+    kilobytes: list[int]
+
+    def percentile(self, share: float) -> float:
+        """Milliseconds that a share of the requests did not exceed."""
+        return float(np.quantile(self.seconds, share)) * 1000
+
+
+def run() -> None:
+    """Serve a store and ask it, first as it is, then while it is written."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "store"
+        rows = _rows()
+        SketchStore(store).append_once(rows, "stream", 0)
+        command = [sys.executable, "-m", "ecmsketch.cli", "serve", str(store), "--port", "0"]
+        began = time.monotonic()
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+            try:
+                found = re.search(r"127\.0\.0\.1:(\d+)", _first_line(server))
+                assert found is not None
+                started = time.monotonic() - began
+                port = int(found[1])
+                asyncio.run(_ask(port, server.pid, 3.0))  # loads kernels and merges once
+                calm = asyncio.run(_ask(port, server.pid, SECONDS))
+                busy = asyncio.run(_ask_while_written(port, server.pid, store, rows))
+            finally:
+                server.kill()
+    show(
+        "Serving", [Row("start, until it listens", f"{started:.1f} s"), *_report("", calm), *_report("written: ", busy)]
+    )
+
+
+def _report(name: str, load: Load) -> list[Row]:
+    errors = sum(count for status, count in load.statuses.items() if status != 200)
+    grown = load.kilobytes[-1] / load.kilobytes[len(load.kilobytes) // 3] - 1
+    times = ", ".join(f"p{share * 100:g} {load.percentile(share):.1f} ms" for share in (0.5, 0.9, 0.99, 1))
+    return [
+        Row(f"{name}requests", f"{len(load.seconds):,}"),
+        Row(f"{name}times", times, "p99 below 100 ms", load.percentile(0.99) < 100),
+        Row(f"{name}errors", str(errors), "0", errors == 0),
+        Row(f"{name}memory", f"{load.kilobytes[-1] / 1024:.0f} MiB, {grown:+.1%} since a third of the run", "flat",
+            grown < 0.05),
+    ]  # fmt: skip
+
+
+def _rows() -> list[SketchRow]:
+    config = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=DAY, unit="s", heavy_hitters=True, merge_depth=1)
+    rng = np.random.default_rng(7)
+    rows = []
+    for site in range(SITES):
+        sketch = ecm.EcmSketch(config)
+        items = [f"/page/{number}" for number in rng.zipf(1.3, EVENTS) % 50_000]
+        sketch.update_many(items, BEGIN + np.sort(rng.integers(0, DAY, EVENTS)))
+        rows.append(SketchRow(f"site-{site}", sketch.serialize(), EVENTS, "snapshot"))
+    return rows
+
+
+def _questions() -> list[str]:
+    chance = random.Random(7)  # noqa: S311
+    found = []
+    for _ in range(1000):
+        last = chance.choice(["5m", "1h", "6h", "1d"])
+        site = chance.choice(["", "", f"&site=site-{chance.randrange(SITES)}", "&site=site-1&site=site-2"])
+        item = f"/page/{chance.randrange(200)}"
+        found.append(
+            chance.choice(
+                [
+                    f"total?last={last}{site}",
+                    f"estimate?item={item}&item=/page/1&last={last}{site}",
+                    f"top?k=10&last={last}{site}",
+                    f"history?item={item}&last={last}{site}",
+                    "sites",
+                    f"heavy_changes?last=1h{site}",
+                    f"self_join?last={last}{site}",
+                    f"heavy_hitters?phi=0.05{site}",
+                ]
+            )  # fmt: skip
+        )
+    return found
+
+
+async def _ask(port: int, pid: int, seconds: float) -> Load:
+    """Send requests at a fixed rate for some seconds."""
+    load = Load([], Counter(), [])
+    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    room = asyncio.Semaphore(CONNECTIONS)
+    questions, tasks = _questions(), []
+    begin = time.monotonic()
+    for number in range(int(seconds * RATE)):
+        due = begin + number / RATE
+        await asyncio.sleep(max(due - time.monotonic(), 0))
+        if number % RATE == 0:
+            load.kilobytes.append(_kilobytes(pid))
+        tasks.append(asyncio.create_task(_one(port, questions[number % len(questions)], due, load, idle, room)))
+    await asyncio.wait_for(asyncio.gather(*tasks), 60)
+    load.kilobytes.append(_kilobytes(pid))
+    for _, writer in idle:
+        writer.close()
+    return load
+
+
+async def _one(
+    port: int,
+    question: str,
+    due: float,
+    load: Load,
+    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]],
+    room: asyncio.Semaphore,
+) -> None:
+    async with room:
+        reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET /api/v1/{question} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head)
+        await reader.readexactly(int(length[1]) if length else 0)
+        idle.append((reader, writer))
+    load.seconds.append(time.monotonic() - due)
+    load.statuses[int(head.split(b" ", 2)[1])] += 1
+
+
+async def _ask_while_written(port: int, pid: int, store: Path, rows: list[SketchRow]) -> Load:
+    """The same while a writer replaces the sketches of three sites every few seconds."""
+    asking = asyncio.create_task(_ask(port, pid, WRITING_SECONDS))
+    batch = 0
+    while not asking.done():
+        batch += 1
+        await asyncio.to_thread(SketchStore(store).append_once, rows[:3], "stream", batch)
+        await asyncio.wait([asking], timeout=WRITE_EVERY)
+    return await asking
+
+
+def _kilobytes(pid: int) -> int:
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+def _first_line(server: subprocess.Popen[str]) -> str:
+    assert server.stderr is not None
+    line = server.stderr.readline()
+    while line.startswith("ecmsketch: compiling"):
+        line = server.stderr.readline()
+    return line
