@@ -34,6 +34,9 @@ RANGES = (60, 300, 300, 300, 3600, 86_400)
 SITES, ARRIVALS = 33, 2000
 """Sites, and arrivals that each of them writes into a version."""
 
+AT_ONCE = 10
+"""Pages that are opened at the same time."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -91,8 +94,8 @@ async def measure(port: int, process: int, writer: Writer, options: argparse.Nam
     async with httpx.AsyncClient(timeout=60) as client:
         await answering(client, address)
         began = time.perf_counter()
-        for page in pages:
-            await page.open(client)
+        for place in range(0, len(pages), AT_ONCE):
+            await asyncio.gather(*(page.open(client) for page in pages[place : place + AT_ONCE]))
         opened = time.perf_counter() - began
         writer.start()
         await asyncio.sleep(10)

@@ -41,6 +41,10 @@ SERIES = """async () => {
 }"""
 
 
+BAND = f"async () => Math.max(...((await ({SERIES})())[1] ?? [0])) > 0"
+"""Whether the band of the first line is seen."""
+
+
 def chart_lines(page):
     """The lines of the chart, each as lower bounds, heights of the band, and values."""
     page.wait_for_selector(".ecm-chart canvas")

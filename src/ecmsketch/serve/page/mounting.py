@@ -18,6 +18,8 @@ from ecmsketch.serve.page.pushing import Pushing
 
 PATIENCE = 0.5
 """Seconds that the first answer may take before the page is sent without it."""
+RECONNECT = 30
+"""Seconds that a browser may be silent. NiceGUI's 3 drop all pages when the machine is busy for two seconds."""
 FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#2557d6"/>'
     '<path d="M3 12V9h2v3zm4 0V6h2v6zm4 0V3h2v9z" fill="#fff"/></svg>'
@@ -44,5 +46,5 @@ def mount(app: FastAPI, live: LiveStore) -> None:
     nicegui_app.on_startup(pushing.start)
     ui.run_with(
         app, title="ecmsketch", favicon=FAVICON, dark=None, tailwind=False, binding_refresh_interval=None,
-        message_history_length=20, show_welcome_message=False,
+        message_history_length=20, show_welcome_message=False, reconnect_timeout=RECONNECT,
     )  # fmt: skip

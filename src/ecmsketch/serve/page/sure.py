@@ -22,7 +22,8 @@ def sure(view: StoreView, sketch: AnySketch, asked: Range) -> list[Fact]:
         "The bounds": (
             "The thin line over a bar, or the band of a history, shows where the exact count lies. "
             "The upper bound always holds; "
-            f"the lower one holds with probability {1 - config.delta:.6g} or more."
+            f"the lower one holds with probability {1 - config.delta:.6g} or more. "
+            "In a history this is meant for an item that you had in mind, not for one that a list made you pick."
             if config.delta_sw == 0
             else f"The thin line over a bar shows where the count lies, with probability {1 - config.delta:.6g}."
         ),
