@@ -137,9 +137,17 @@ async def _one(
     room: asyncio.Semaphore,
 ) -> None:
     async with room:
-        reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
-        writer.write(f"GET /api/v1/{question} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        head = await reader.readuntil(b"\r\n\r\n")
+        request = f"GET /api/v1/{question} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        while True:
+            kept = bool(idle)
+            reader, writer = idle.pop() if kept else await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(request)
+                head = await reader.readuntil(b"\r\n\r\n")
+                break
+            except (asyncio.IncompleteReadError, ConnectionError):
+                if not kept:  # the server closes connections that were idle for seconds, and only these
+                    raise
         length = re.search(rb"content-length: (\d+)", head)
         await reader.readexactly(int(length[1]) if length else 0)
         idle.append((reader, writer))

@@ -58,7 +58,7 @@ def test_a_monitor_sends_exactly_the_alerts_of_its_table(log):
     with receiving() as receiver:
         run(*words("monitor", log, **given, webhook=receiver.url, flags=["once"]))
     stored = AlertStore(log / "alerts").read()
-    assert len(stored) >= 2
+    assert stored  # how many depends on the triggers
     assert [(alert["tick"], alert["region"]) for alert in receiver.accepted] == [
         (alert["tick"], alert["region"]) for alert in stored
     ]

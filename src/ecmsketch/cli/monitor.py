@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ecmsketch.cli.lengths import ahead_ticks
-from ecmsketch.cli.live import LiveOptions
+from ecmsketch.cli.live import LiveOptions, LiveSource
 from ecmsketch.cli.options import Ahead, AsJson, Master
 from ecmsketch.cli.output import changing, say, show_one
 from ecmsketch.cli.times import shown, with_times
@@ -46,11 +46,8 @@ def monitor(
     Example: ecmsketch monitor log --function frequency:28487 --above 5000 --last 5m --item object --tick timestamp
     --site server --speed 600 --folder watching --alerts alerts --webhook https://example.org/alerts
     """
-    source = live.source()
-    if source.site is None:
-        raise typer.BadParameter("give the column of the site", param_hint="--site")
+    source, site = _checked_source(live, sending, alerts)
     config = options.config()
-    sending.check(alerts)
     options.watch(NOTHING)  # raises errors before Spark starts; the kinds of the items are known only then
     from ecmsketch.cli.session import needs_spark, run_until_interrupted, spark_session
 
@@ -62,12 +59,21 @@ def monitor(
         events = source.events(spark, config)
         watch = options.watch(ecm_spark.item_kinds(events, source.item))
         writer = ecm_spark.monitor_sites(
-            events, watch, source.item, source.tick, source.site, source.weight, stream=stream, folder=folder,
+            events, watch, source.item, source.tick, site, source.weight, stream=stream, folder=folder,
             name=name, ahead=ahead_ticks(ahead, config.unit), alerts=alerts, on_status=on_status,
             on_alert=lambda alert: say(_words(alert, options.unit)),
         )  # fmt: skip
         with sending.delivering(alerts, folder, name):
             run_until_interrupted(live.start(writer))
+
+
+def _checked_source(live: LiveOptions, sending: WebhookOptions, alerts: str | None) -> tuple[LiveSource, str]:
+    """Where events come from and the column of the site, if there is one and alerts can be sent where they shall be."""
+    source = live.source()
+    if source.site is None:
+        raise typer.BadParameter("give the column of the site", param_hint="--site")
+    sending.check(alerts)
+    return source, source.site
 
 
 @contextmanager
