@@ -114,8 +114,8 @@ def test_heavy_hitters(sql, sketches):
     assert sql("select h.* from sketches, lateral ecm_heavy_hitters(p, 0.5) h") == []
 
 
-def test_aggregates(sql, events, one_process, make_config):
-    events.coalesce(1).createOrReplaceTempView("events")
+def test_aggregates(sql, in_order, one_process, make_config):
+    in_order.createOrReplaceTempView("events")
     asked = sql(
         "select site, ecm_sketch_agg(page, tick, 0.05, 0.05, 20000), "
         "ecm_sketch_agg(page, tick, 0.05, 0.05, 20000, weight, 'heavy_hitters=true, seed=3'), "

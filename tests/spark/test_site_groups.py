@@ -127,7 +127,7 @@ HOSTILE = ["", " ", "\0", "a\0b", "é" * 500, "'; drop table", "\U0001f600", "No
 def test_many_sites_give_the_sketches_of_one_process(monkeypatch, text, heavy_hitters):
     """With buckets so small that groups are divided, and a limit that some sites go over."""
     monkeypatch.setattr(group_state, "BUCKET_BYTES", 1500)
-    monkeypatch.setattr(group_state, "LARGE_BYTES", 1500)
+    monkeypatch.setattr(group_state, "LARGE_BYTES", 500)
     rng = np.random.default_rng(1)
     recipe = Recipe(CONFIG.replace(heavy_hitters=heavy_hitters))
     few = 120 if heavy_hitters else 700
@@ -153,7 +153,8 @@ def test_many_sites_give_the_sketches_of_one_process(monkeypatch, text, heavy_hi
     assert memory.kept("buckets")
 
 
-def test_a_site_grows_large_and_small_again_as_its_events_expire():
+def test_a_site_grows_large_and_small_again_as_its_events_expire(monkeypatch):
+    monkeypatch.setattr(group_state, "LARGE_BYTES", 4000)
     recipe = Recipe(CONFIG)
     memory = Memory(recipe)
     rng = np.random.default_rng(2)
@@ -175,7 +176,8 @@ def test_a_site_grows_large_and_small_again_as_its_events_expire():
     assert not memory.kept("large")
 
 
-def test_one_small_site_rewrites_one_small_bucket_and_a_large_one_only_itself():
+def test_one_small_site_rewrites_one_small_bucket_and_a_large_one_only_itself(monkeypatch):
+    monkeypatch.setattr(group_state, "BUCKET_BYTES", 2**16)
     recipe = Recipe(CONFIG)
     memory = Memory(recipe)
     group = group_of(hash_sites(["a"]))[0]

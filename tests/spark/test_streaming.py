@@ -254,7 +254,11 @@ def test_the_recipe_for_kafka_with_messages_as_its_connector_gives_them(live, sp
     (tmp_path / "topic").mkdir()
     pq.write_table(raw, tmp_path / "topic" / "0.parquet")
     schema = "key binary, value binary, topic string, offset bigint"
-    names = {"F": functions, "raw": spark.readStream.schema(schema).parquet(str(tmp_path / "topic"))}
+    names = {
+        "F": functions,
+        "ecm_spark": ecm_spark,
+        "messages": spark.readStream.schema(schema).parquet(str(tmp_path / "topic")),
+    }
     exec(lines, names)
     config = make_config(unit="s", late="side", heavy_hitters=True)
     sketches = ecm_spark.stream_sketches(names["events"], config, item="url", tick="ts", site="server")

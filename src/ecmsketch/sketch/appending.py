@@ -1,9 +1,9 @@
 """Counts a few events into each of many small sketches, as bytes: no sketch becomes an object.
 
 A sketch with counter="slices" keeps a small stream as its events. Its bytes (docs/format.md) are then a header, the
-gaps between ticks, newest first, and the items, oldest first. Counting more events on time puts their gaps before the
-others and their items behind, writes the header anew, and leaves out what has left the window. The result is what
-`update_many`, `advance` and `serialize` give, byte for byte. Whatever is not as simple is left to them.
+gaps between ticks, newest first, and the items, oldest first, packed. Counting more events on time puts their gaps
+before the others and their items behind, writes the header anew, and leaves out what has left the window. The result is
+what `update_many`, `advance` and `serialize` give, byte for byte. Whatever is not as simple is left to them.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.config.prefix_config import PrefixConfig
 from ecmsketch.inputs.ticks import MAX_TICK
-from ecmsketch.inputs.xxhash64 import xxhash64_many
 from ecmsketch.kernels import kernel
+from ecmsketch.kernels.packed_numbers import packed, unpacked
 from ecmsketch.kernels.varint import get_varint, put_varint
 from ecmsketch.sketch import header_bytes as header
 from ecmsketch.sketch.config_bytes import encode_config
+from ecmsketch.sketch.many_checksums import are_sound, write_checksums
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
-_CHECKSUM = 8
 _HEADER = 64
 """Bytes that a header takes at most, apart from the config and the kinds of items."""
 _PER_EVENT = 17
 """Bytes that an event takes at most: a gap and an item."""
-_FLAGS, _CLOCK, _ORIGIN, _COUNTED, _DROPPED, _KINDS, _KINDS_END, _COUNT, _FRESH, _GAPS, _ITEMS = range(11)
+_FLAGS, _CLOCK, _ORIGIN, _COUNTED, _DROPPED, _KINDS, _KINDS_END, _COUNT, _FRESH, _GAPS, _ITEMS, _END = range(12)
 """Places of what is read of a sketch: its numbers, and where its parts are."""
 _CLOCK_FLAG, _ORIGIN_FLAG = int64(header.HAS_CLOCK), int64(header.HAS_ORIGIN)
 _COUNTERS_FLAG, _LATE_FLAG = int64(header.HAS_COUNTERS), int64(header.HAS_LATE)
@@ -75,49 +75,19 @@ def append_events(
     stops = np.cumsum([len(sketch) for sketch in sketches])
     data = np.frombuffer(b"".join(sketches), np.uint8)
     starts = np.concatenate([[0], stops[:-1]])
-    sound = _checksums(data, starts, stops - _CHECKSUM)
-    room = len(data) + _PER_EVENT * len(ticks) + (_HEADER + len(plan.kinds)) * len(sketches)
+    sound = are_sound(data, starts, stops)
+    events = len(data) + len(ticks)  # at most: each takes a byte or more
+    room = _PER_EVENT * events + (_HEADER + len(plan.prefix) + len(plan.kinds)) * len(sketches)
     out, late = np.empty(room, np.uint8), np.zeros((2, len(sketches)), np.int64)
     made = _append_all(data, starts, stops, sound, keys, ticks, ends, clocks, plan, out, late)
     begins = np.concatenate([[0], made[:-1]])
-    _write_checksums(out, begins, made)
-    written = out.tobytes()
+    write_checksums(out, begins, made)
+    written = out[: made[-1]].tobytes() if len(made) else b""
     return Appended(
         [written[begin:end] or None for begin, end in zip(begins.tolist(), made.tolist(), strict=True)],
         late[0].tolist(),
         late[1].tolist(),
     )
-
-
-def _checksums(data: Bytes, starts: Ints, ends: Ints) -> NDArray[np.bool_]:
-    """Which sketches are sound."""
-    bodies = np.maximum(ends, starts)
-    found = xxhash64_many(data, starts, bodies, np.zeros(len(starts), np.uint64))
-    sound: NDArray[np.bool_] = (ends > starts) & (found == _stored(data, starts, ends))
-    return sound
-
-
-@kernel
-def _stored(data: Any, starts: Any, ends: Any) -> Any:
-    stored = np.zeros(starts.shape[0], np.uint64)
-    for i in range(starts.shape[0]):
-        if ends[i] > starts[i]:
-            for place in range(8):
-                stored[i] |= np.uint64(data[ends[i] + place]) << np.uint64(8 * place)
-    return stored
-
-
-def _write_checksums(out: Bytes, begins: Ints, ends: Ints) -> None:
-    bodies = np.maximum(ends - _CHECKSUM, begins)
-    _put_words(out, begins, bodies, xxhash64_many(out, begins, bodies, np.zeros(len(begins), np.uint64)))
-
-
-@kernel
-def _put_words(out: Any, begins: Any, places: Any, words: Any) -> None:
-    for i in range(begins.shape[0]):
-        if places[i] > begins[i]:
-            for place in range(8):
-                out[places[i] + place] = np.uint8((words[i] >> np.uint64(8 * place)) & np.uint64(255))
 
 
 @kernel
@@ -126,7 +96,7 @@ def _append_all(
     late: Any,
 ) -> Any:  # fmt: skip
     """Where the bytes of each sketch end, with room for a checksum; where those before end if it is not simple."""
-    made, facts = np.empty(starts.shape[0], np.int64), np.empty(11, np.int64)
+    made, facts = np.empty(starts.shape[0], np.int64), np.empty(12, np.int64)
     at, begin = int64(0), int64(0)
     for i in range(starts.shape[0]):
         if sound[i] and _read(data, starts[i], stops[i] - int64(8), plan, facts):
@@ -183,8 +153,13 @@ def _read_events(data: Any, at: Any, end: Any, facts: Any) -> Any:
     facts[_FRESH], at = get_varint(data, at)
     weighted, at = get_varint(data, at)
     slices, at = get_varint(data, at)
-    facts[_GAPS], facts[_ITEMS] = at, end - int64(8) * facts[_COUNT]
-    return at >= int64(0) and not weighted and not slices and int64(9) * facts[_COUNT] <= size
+    facts[_GAPS], facts[_END] = at, end
+    for _ in range(facts[_COUNT]):
+        if at < int64(0) or at >= end:
+            return False
+        _, at = get_varint(data, at)
+    facts[_ITEMS] = at
+    return int64(0) <= at <= end and not weighted and not slices
 
 
 @kernel
@@ -212,7 +187,7 @@ def _is_simple(facts: Any, ticks: Any, begin: Any, end: Any, clock: Any, data: A
 def _write(
     data: Any, facts: Any, keys: Any, ticks: Any, begin: Any, end: Any, clock: Any, plan: Any, out: Any, at: Any
 ) -> Any:
-    """Write a sketch with more events; returns the position after it, or -1 if its gaps are malformed."""
+    """Write a sketch with more events; returns the position after it, or -1 if its own are malformed."""
     more, flags, now = end - begin, facts[_FLAGS] | _CLOCK_FLAG, clock
     if facts[_FLAGS] & _CLOCK_FLAG:
         now = max(now, facts[_CLOCK])
@@ -266,7 +241,7 @@ def _put_events(
 ) -> Any:
     """Write the events inside the window at `now`: old ones from their bytes, new ones behind. Returns the size.
 
-    It is -1 if the gaps of old ones are malformed.
+    It is -1 if the items of old ones are malformed.
     """
     limit, known = now - plan.window, facts[_COUNT]
     gaps = np.empty(known + end - begin, np.int64)
@@ -279,8 +254,6 @@ def _put_events(
     fresh, old, tick, at = count, int64(0), facts[_CLOCK], facts[_GAPS]
     while old < known:
         gap, at = get_varint(data, at)
-        if at < int64(0) or at > facts[_ITEMS]:
-            return int64(-1)
         tick -= gap
         if tick <= limit:
             break
@@ -291,9 +264,14 @@ def _put_events(
         place = put_varint(out, place, number)
     for i in range(count):
         place = put_varint(out, place, gaps[i])
-    place = _copy(data, facts[_ITEMS] + int64(8) * (known - old), facts[_ITEMS] + int64(8) * known, out, place)
-    for i in range(end - fresh, end):
-        for byte in range(8):
-            out[place] = np.uint8((keys[i] >> np.uint64(8 * byte)) & np.uint64(255))
-            place += int64(1)
+    items = np.empty(count, np.uint64)
+    if known:
+        before, after = unpacked(data[facts[_ITEMS] : facts[_END]], int64(0), known)
+        if after != facts[_END] - facts[_ITEMS]:
+            return int64(-1)
+        items[:old] = before[known - old :]
+    items[old:] = keys[end - fresh : end]
+    if count:
+        written = packed(items)
+        place = _copy(written, int64(0), written.shape[0], out, place)
     return place
