@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import functions
 
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
@@ -124,7 +123,7 @@ def test_many_sites_and_a_restart_with_another_number_of_partitions(live, spark,
     config = make_config(unit="s", late="side")
     rng = np.random.default_rng(7)
     count = 6000
-    sites = np.array([*HOSTILE, *(f"s{i}" for i in range(900))])
+    sites = np.array([*HOSTILE, *(f"s{i}" for i in range(900))], object)  # Arrow cuts texts of numpy at a zero
     numbers = rng.integers(0, 500, count)
     stream = {
         "site": sites[rng.integers(0, len(sites), count)], "page": numbers.astype(str), "number": numbers,
@@ -254,13 +253,13 @@ def test_the_recipe_for_kafka_with_messages_as_its_connector_gives_them(live, sp
     (tmp_path / "topic").mkdir()
     pq.write_table(raw, tmp_path / "topic" / "0.parquet")
     schema = "key binary, value binary, topic string, offset bigint"
+    config = make_config(unit="s", late="side", heavy_hitters=True)
     names = {
-        "F": functions,
+        "config": config,
         "ecm_spark": ecm_spark,
         "messages": spark.readStream.schema(schema).parquet(str(tmp_path / "topic")),
     }
     exec(lines, names)
-    config = make_config(unit="s", late="side", heavy_hitters=True)
     sketches = ecm_spark.stream_sketches(names["events"], config, item="url", tick="ts", site="server")
     rows = []
     writer = sketches.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
