@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help demo live test test-slow kafka test-kafka check bench clean
+.PHONY: help demo live test test-slow kafka test-kafka test-delta check bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -42,9 +42,12 @@ test-slow: $(VENV)/kernels ## Run the long tests too: fuzzing, many trials
 kafka: $(READY) ## Fetch Apache Kafka and Spark's connector with mvn, for test-kafka and `ecmsketch stream --kafka`
 	@PYTHONPATH=tests $(BIN)/python tests/kafka/kafka_artifacts.py >$(VENV)/kafka-archives
 
-test-kafka: $(VENV)/kernels kafka ## Run the tests with a real broker of Kafka, and with Spark's delta package (some minutes)
+test-kafka: $(VENV)/kernels kafka ## Run the tests with a real broker of Kafka (some minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kafka-tests]'
-	@$(BIN)/python -m pytest -q -m maven tests/kafka tests/maven
+	@$(BIN)/python -m pytest -q -m maven tests/kafka
+
+test-delta: $(VENV)/kernels ## Run the tests with Spark's own delta package: they install the Spark that it is built for
+	@$(BIN)/python -m pytest -q -m maven tests/maven
 
 check: $(READY) ## Lint, check types and the direction of imports
 	@$(BIN)/ruff check .
