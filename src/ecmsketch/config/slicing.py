@@ -14,7 +14,7 @@ _LEAST_BLOCK, _MOST_BLOCK = 1024, 65_536
 _CELLS_PER_EVENT = 4
 _BLOCKS_OF_RECENT = 8
 """A block has no less than this part of the newest events: all slices are looked at after every block."""
-_LEAST_SLICE, _MOST_SLICE = 128, 16_384
+_LEAST_SLICE, _MOST_SLICE = 64, 16_384
 _CELLS_PER_SLICED_EVENT = 16
 """A slice's table has so many cells for each event of the smallest slices: with two bits a cell, it takes less memory
 than the events.

@@ -17,6 +17,7 @@ from ecmsketch.kernels.varint import get_varints, put_varints
 from ecmsketch.slices.centring import Blocks
 from ecmsketch.slices.recent_events import RecentEvents, no_events
 from ecmsketch.slices.table_bits import MOST_PARAMETER, best_parameter, get_table, put_table
+from ecmsketch.slices.table_forecast import add_differences, differs_little, learn, no_past, take_differences
 from ecmsketch.slices.table_planes import add_slice, stored
 from ecmsketch.slices.table_pool import (
     ARRIVALS,
@@ -35,7 +36,9 @@ from ecmsketch.slices.table_pool import (
 _HEADER = 4
 """Numbers at the beginning: events, events since the last block, whether there are weights, slices."""
 _FACTS = TABLE + 2
-"""Numbers of a slice: its facts, the parameter of its table's code, and the bytes of that."""
+"""Numbers of a slice: its facts, how its table is written (twice the parameter of the code, and 1 if it is written as
+differences), and the bytes of that.
+"""
 
 
 class Contents(NamedTuple):
@@ -67,16 +70,27 @@ def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[
     slots = np.arange(pool.used[SLICES])
     slots = slots[pool.facts[: len(slots), LAST] > now - window]
     facts, tables = np.empty((len(slots), _FACTS), np.int64), []
-    table = np.zeros(cells, np.int64)
+    past = no_past(cells)
     for i, slot in enumerate(slots):
         first, last, arrivals, *knots = pool.facts[slot, :TABLE].tolist()
-        table[:] = 0
-        add_slice(pool, slot, table)
-        parameter, bits = best_parameter(table)
-        tables.append(put_table(table, parameter, bits).tobytes())
+        how, table = _write_table(pool, slot, past)
+        tables.append(table.tobytes())
         spans = (now - last, *np.diff([first, *knots, last])[::-1].tolist())
-        facts[i] = (*spans, arrivals, parameter, len(tables[-1]))
+        facts[i] = (*spans, arrivals, how, len(tables[-1]))
     return tables, facts
+
+
+@kernel
+def _write_table(pool: Any, slot: Any, past: Any) -> Any:
+    """(How the table of a slice is written, its bytes), judged by the slices before it; it becomes one of them."""
+    table = np.zeros(past.shape[0] - 1, np.int64)
+    add_slice(pool, slot, table)
+    arrivals = pool.facts[slot, ARRIVALS]
+    differs = differs_little(table, arrivals, past)
+    numbers = take_differences(table, arrivals, past) if differs else table
+    learn(table, arrivals, past)
+    parameter, bits = best_parameter(numbers)
+    return int64(2) * parameter + int64(differs), put_table(numbers, parameter, bits)
 
 
 def decode(data: NDArray[np.uint8], now: int, window: int, block: int, cells: int, blocks: Blocks) -> Contents:
@@ -122,7 +136,7 @@ def _decode_slices(data: NDArray[np.uint8], at: int, numbers: Ints, now: int, ce
     if spans.max() > 2.0**62 or now - spans.max() < MIN_TICK or arrivals.astype(np.float64).sum() > 2.0**55:
         raise FormatError("slices: expected ticks from -2**61 to 2**62, and at most 2**55 arrivals")
     used = float(codes[:, 1].astype(np.float64).sum())
-    if arrivals.min() < 1 or codes[:, 0].max() > MOST_PARAMETER or used != len(data) - at:
+    if arrivals.min() < 1 or codes[:, 0].max() > 2 * MOST_PARAMETER + 1 or used != len(data) - at:
         raise FormatError("slices: expected arrivals in each, and tables that fill the bytes")
     facts = np.zeros((len(numbers), FACTS), np.int64)
     facts[:, LAST] = now - numbers[:, 0]
@@ -145,19 +159,32 @@ def _read_tables(pool: Any, data: Any, at: Any, facts: Any, numbers: Any, blocks
     cells = int64(0)
     for block in range(blocks.first.shape[0]):
         cells += blocks.rows[block] * blocks.width[block]
-    table = np.empty(cells, np.int64)
+    table, past = np.empty(cells, np.int64), no_past(cells)
     for slot in range(facts.shape[0]):
-        end = at + numbers[slot, 1]
-        parameter = numbers[slot, 0]
-        if get_table(data, at, end, parameter, table) != end or not _adds_up(table, facts[slot, ARRIVALS], blocks):
+        end, arrivals = at + numbers[slot, 1], facts[slot, ARRIVALS]
+        if not _read_table(data, at, end, numbers[slot, 0], arrivals, past, table):
             return pool, int64(slot)
-        if best_parameter(table)[0] != parameter:
+        if not _adds_up(table, arrivals, blocks):
             return pool, int64(slot)
+        if differs_little(table, arrivals, past) != (numbers[slot, 0] & int64(1) == int64(1)):
+            return pool, int64(slot)
+        learn(table, arrivals, past)
         pool.facts[slot] = facts[slot]
         pool.used[SLICES] = slot + int64(1)
         pool = stored(pool, slot, table)
         at = end
     return pool, facts.shape[0]
+
+
+@kernel
+def _read_table(data: Any, at: Any, end: Any, how: Any, arrivals: Any, past: Any, table: Any) -> Any:
+    """Whether the bytes at .. end - 1 are those of a table, with the parameter that makes them fewest."""
+    parameter = how >> int64(1)
+    if get_table(data, at, end, parameter, table) != end or best_parameter(table)[0] != parameter:
+        return False
+    if how & int64(1):
+        return add_differences(table.copy(), arrivals, past, table)
+    return True
 
 
 @kernel

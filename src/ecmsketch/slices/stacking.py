@@ -43,7 +43,8 @@ def united(parts: list[Part], plan: Plan, rows: RowHashes, now: int) -> Part:
     drop_oldest(pool, now - plan.window)
     items = np.concatenate([events.items for events, _ in parts])
     ticks = np.concatenate([events.ticks for events, _ in parts])
-    weighted = [events.explicit_weights() for events, _ in parts if any(len(each.weights) for each, _ in parts)]
+    any_weights = any(len(events.weights) for events, _ in parts)
+    weighted = [events.explicit_weights() for events, _ in parts] if any_weights else []
     order = np.flatnonzero(ticks > now - plan.window)
     ticks = ticks[order]
     sort_by_tick(ticks, order)
