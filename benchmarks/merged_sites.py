@@ -15,7 +15,8 @@ DISTINCT = 90_000
 HEAVY = 100
 RANGES = (500_000, 50_000)
 SETTINGS = ((0.01, 0.1), (0.002, 0.2), (0.02, None))
-SEEDS = (1, 2, 3)
+SEEDS = tuple(range(1, 17))
+"""With three of them, luck moves the ratios of the heaviest by a tenth."""
 
 
 class Errors(NamedTuple):

@@ -51,9 +51,15 @@ def items() -> dict[str, list[Any]]:
 
 def fill(settings: ecm.SketchConfig, columns: tuple[list[Any], ...]) -> None:
     sketch = ecm.EcmSketch(settings, site="here")
-    update = sketch.update
-    for arguments in zip(*columns, strict=True):
-        update(*arguments)
+    if len(columns) == 1:
+        for item in columns[0]:
+            sketch.update(item)
+    elif len(columns) == 2:
+        for item, tick in zip(*columns, strict=True):
+            sketch.update(item, tick)
+    else:
+        for item, tick, weight in zip(*columns, strict=True):
+            sketch.update(item, tick, weight)
     sketch.total()  # counts what is still gathered
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import InputError, QueryError
+from ecmsketch.inputs.quick_ticks import quick_tick
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, UNITS, to_span, to_tick, to_ticks
 
 SECONDS = {
@@ -153,3 +156,49 @@ class TestMoments:
 
     def test_other_byte_orders(self):
         assert to_ticks(np.array(["1970-01-02"], ">M8[s]"), "h").tolist() == [24]
+
+
+ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia", "Asia/Manila"]
+BORDERS = [
+    datetime(2026, 3, 29, 2), datetime(2026, 10, 25, 2), datetime(2026, 10, 25, 3), datetime(2026, 11, 1, 1),
+    datetime(2026, 4, 5, 1, 30), datetime(2026, 4, 5, 2), datetime(1972, 1, 7), datetime(1986, 1, 1),
+    datetime(1893, 4, 1), datetime(1844, 12, 31), datetime(2026, 7, 1, 12),
+]  # fmt: skip
+ODD = timezone(timedelta(hours=5, microseconds=7))
+
+
+def exact_tick(moment: datetime, unit: str) -> int:
+    start = datetime(1970, 1, 1, tzinfo=UTC if moment.tzinfo else None)
+    return int(Fraction((moment - start) // timedelta(microseconds=1), 10**6) // SECONDS[unit])
+
+
+class TestZones:
+    """The offset of a zone is remembered from one call to the next: it must never be that of another time."""
+
+    @given(st.data(), st.sampled_from(UNITS))
+    def test_moments_around_changes_of_the_clock(self, data, unit):
+        zones = [ZoneInfo(name) for name in data.draw(st.lists(st.sampled_from(ZONES), min_size=1, max_size=2))]
+        border = data.draw(st.sampled_from(BORDERS))
+        near = st.timedeltas(timedelta(minutes=-70), timedelta(minutes=70))
+        for offset in data.draw(st.lists(near, min_size=2, max_size=30)):
+            zone = data.draw(st.sampled_from([*zones, ODD, UTC, None]))
+            moment = (border + offset).replace(tzinfo=zone, fold=data.draw(st.integers(0, 1)))
+            assert quick_tick(moment, unit) == exact_tick(moment, unit)
+            if MIN_TICK <= exact_tick(moment, unit) <= MAX_TICK:
+                assert to_tick(moment, unit) == exact_tick(moment, unit)
+
+    @pytest.mark.parametrize("name", ZONES)
+    def test_every_minute_of_a_year_with_its_changes(self, name):
+        zone, begin = ZoneInfo(name), datetime(2026, 1, 1, tzinfo=UTC)
+        for minute in range(0, 365 * 1440, 7):
+            moment = (begin + timedelta(minutes=minute)).astimezone(zone)
+            assert quick_tick(moment, "s") == int(begin.timestamp()) + minute * 60
+
+    def test_threads_of_different_zones(self):
+        def run(name):
+            zone = ZoneInfo(name)
+            moments = [datetime(2026, 10, 25, tzinfo=zone) + timedelta(minutes=step) for step in range(300)] * 20
+            return [quick_tick(moment, "s") for moment in moments] == [exact_tick(moment, "s") for moment in moments]
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(run, ZONES))

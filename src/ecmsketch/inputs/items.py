@@ -65,8 +65,11 @@ def hash_item(item: Any) -> int:
 def _hash_tuple(item: tuple[Any, ...]) -> int:
     digest = STRING_SEED
     for part in item:
-        if part.__class__ is str and part.isascii():  # the usual parts first, without a call
-            digest = xxh64_intdigest(part.encode(), digest)
+        if part.__class__ is str:  # the usual parts first, without a call
+            try:
+                digest = xxh64_intdigest(part.encode(), digest)
+            except UnicodeEncodeError:
+                digest = _hash_part(part, digest)  # says what is wrong with it
         elif part.__class__ is int and 0 <= part <= _MASK:
             digest = xxh64_intdigest(_UINT64.pack(part), digest)
         else:

@@ -6,12 +6,8 @@ A moment inside a tick counts as that tick (rounded down); a length of time must
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
-from math import gcd
-from struct import Struct
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -19,31 +15,25 @@ from numpy.typing import NDArray
 
 from ecmsketch.errors import InputError
 from ecmsketch.inputs.columns import INT64, as_column, count_missing, is_int64, missing_values, packed, wrong_type
-from ecmsketch.inputs.integers import NUMPY_INTEGERS, is_integer
+from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.quick_ticks import quick_tick
+from ecmsketch.inputs.tick_units import (
+    ATTOSECONDS,
+    MAX_TICK,
+    MIN_TICK,
+    NO_TICK,
+    NUMPY_NAT,
+    TICKS_PER_DAY,
+    UNITS,
+    ratio,
+)
 
-TICKS_PER_DAY = {
-    "ns": 86_400 * 10**9, "us": 86_400 * 10**6, "ms": 86_400 * 10**3, "s": 86_400, "m": 1440, "h": 24, "D": 1,
-}  # fmt: skip
-UNITS = tuple(TICKS_PER_DAY)
-MIN_TICK = -(2**61)
-MAX_TICK = 2**62
-NO_TICK = MIN_TICK - 1
-"""What `quick_tick` returns if it cannot convert a moment."""
+__all__ = ["MAX_TICK", "MIN_TICK", "NO_TICK", "TICKS_PER_DAY", "UNITS", "Span", "Tick", "check_tick", "to_span",
+           "to_tick", "to_ticks"]  # fmt: skip
 
 Tick = int | np.integer[Any] | date | np.datetime64
 Span = int | np.integer[Any] | timedelta | np.timedelta64
 
-_ATTOSECONDS = {
-    "as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": 10**18,
-    "m": 60 * 10**18, "h": 3600 * 10**18, "D": 86_400 * 10**18, "W": 7 * 86_400 * 10**18,
-}  # fmt: skip
-"""Lengths of numpy's units. Years and months have no fixed length."""
-_PER_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
-_SECONDS = {"m": 60, "h": 3600, "D": 86_400}
-_EPOCH = datetime(1970, 1, 1)
-_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMPY_NAT = -(2**63)
-_INT64 = Struct("q")
 _MOST_YEARS = 10**16
 """numpy converts so many years into days without overflow. Ticks do not reach as far."""
 
@@ -98,96 +88,6 @@ def to_ticks(moments: Any, unit: str | None) -> NDArray[np.int64]:
     return packed(column, INT64)
 
 
-def quick_tick(moment: Any, unit: str | None) -> int:
-    """The tick of a datetime or an integer, at the least cost.
-
-    Outside MIN_TICK .. MAX_TICK it means that `to_ticks` has to look at the moment: it is of another kind, or wrong.
-    """
-    convert = _QUICK.get(moment.__class__)
-    if convert is not None:
-        return convert(moment, unit)
-    if isinstance(moment, datetime):
-        return (_tick_of_timestamp if hasattr(moment, "to_datetime64") else _tick_of_datetime)(moment, unit)
-    return NO_TICK
-
-
-def _tick_of_integer(moment: Any, unit: str | None) -> int:
-    return int(moment)
-
-
-def _tick_of_datetime(moment: datetime, unit: str | None) -> int:
-    if unit is None:
-        return NO_TICK
-    if moment.tzinfo is None:
-        since = moment - _EPOCH
-    else:
-        try:
-            since = moment - _EPOCH_UTC  # `astimezone` would overflow near the years 1 and 9999
-        except TypeError:  # a zone that does not know its offset
-            since = moment.replace(tzinfo=None) - _EPOCH
-    seconds = since.days * 86_400 + since.seconds
-    if unit == "s":
-        return seconds
-    finer = _PER_SECOND.get(unit)
-    if finer is None:
-        return seconds // _SECONDS[unit]
-    return seconds * finer + since.microseconds * finer // 10**6
-
-
-def _tick_of_date(moment: date, unit: str | None) -> int:
-    return NO_TICK if unit is None else (moment.toordinal() - _EPOCH.toordinal()) * TICKS_PER_DAY[unit]
-
-
-def _tick_of_datetime64(moment: np.datetime64, unit: str | None) -> int:
-    steps: int = _INT64.unpack_from(moment)[0]  # type: ignore[arg-type]
-    last = _Conversion.last
-    if moment.dtype != last.kind or unit != last.unit:
-        last = _Conversion.last = _Conversion(moment.dtype, unit)
-    if steps == _NUMPY_NAT or last.ratio is None:
-        return NO_TICK
-    return steps * last.ratio[0] // last.ratio[1]
-
-
-class _Conversion:
-    """How moments of one numpy type become ticks. The last one is remembered: finding it takes most of the time."""
-
-    last: _Conversion
-
-    def __init__(self, kind: np.dtype[Any], unit: str | None) -> None:
-        self.kind, self.unit = kind, unit
-        source, count = np.datetime_data(kind)
-        self.ratio = None if unit is None or source not in _ATTOSECONDS else _ratio(source, count, unit)
-        """How many ticks a step of the type is, as a fraction; None if that has no fixed length."""
-
-
-def _tick_of_timestamp(moment: Any, unit: str | None) -> int:
-    """The tick of a moment of pandas, which is UTC inside, and has nanoseconds."""
-    try:
-        steps: int = moment.value
-    except (AttributeError, OverflowError, ValueError):
-        return _tick_of_datetime64(moment.to_datetime64(), unit)
-    if unit is None or steps == _NUMPY_NAT:
-        return NO_TICK
-    numerator, denominator = _ratio("ns", 1, unit)
-    return steps * numerator // denominator
-
-
-_QUICK: dict[type, Callable[[Any, str | None], int]] = {
-    datetime: _tick_of_datetime,
-    date: _tick_of_date,
-    np.datetime64: _tick_of_datetime64,
-    **dict.fromkeys(NUMPY_INTEGERS, _tick_of_integer),
-}
-
-
-@lru_cache(maxsize=256)
-def _ratio(source: str, count: int, unit: str) -> tuple[int, int]:
-    """How many ticks `count` of a numpy unit are, as a fraction in lowest terms."""
-    numerator, denominator = count * _ATTOSECONDS[source], _ATTOSECONDS[unit]
-    common = gcd(numerator, denominator)
-    return numerator // common, denominator // common
-
-
 def _microseconds(length: timedelta) -> int:
     return (length.days * 86_400 + length.seconds) * 10**6 + length.microseconds
 
@@ -195,12 +95,12 @@ def _microseconds(length: timedelta) -> int:
 def _steps(length: Any, unit: str) -> tuple[int, tuple[int, int]]:
     """A length of time as a number of its own units, and how many ticks one of them is."""
     if isinstance(length, timedelta) and not hasattr(length, "to_timedelta64"):
-        return _microseconds(length), _ratio("us", 1, unit)
+        return _microseconds(length), ratio("us", 1, unit)
     exact = length.to_timedelta64() if hasattr(length, "to_timedelta64") else length
     source, count = np.datetime_data(exact.dtype)
-    if np.isnat(exact) or source not in _ATTOSECONDS:
+    if np.isnat(exact) or source not in ATTOSECONDS:
         raise InputError(f"range: expected a fixed length of time, got {length!r}")
-    return int(exact.astype(np.int64)), _ratio(source, count, unit)
+    return int(exact.astype(np.int64)), ratio(source, count, unit)
 
 
 def _numpy_moment(moment: Any) -> np.datetime64:
@@ -236,14 +136,14 @@ def _from_datetimes(column: NDArray[Any], unit: str) -> NDArray[np.int64]:
     steps = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).view(np.int64)
     if not len(steps):
         return steps
-    if int(steps.min()) == _NUMPY_NAT:
+    if int(steps.min()) == NUMPY_NAT:
         missing = int(np.isnat(column).sum())
         raise InputError(f"ticks: {missing} of {len(column)} are missing (NaT); drop or fill them first")
     if source in ("Y", "M"):
         steps, source, count = _days_of_calendar(steps, source, count, unit), "D", 1
-    if source not in _ATTOSECONDS:
+    if source not in ATTOSECONDS:
         raise InputError("ticks: expected datetimes with a unit, got an array of datetime64 without one")
-    numerator, denominator = _ratio(source, count, unit)
+    numerator, denominator = ratio(source, count, unit)
     oldest, newest = (int(step) * numerator // denominator for step in (steps.min(), steps.max()))
     if not MIN_TICK <= oldest <= newest <= MAX_TICK:
         raise _out_of_reach(unit)
@@ -283,6 +183,3 @@ def check_tick(tick: int) -> int:
     if not MIN_TICK <= tick <= MAX_TICK:
         raise InputError(f"tick: expected a value from -2**61 to 2**62, got {tick}")
     return tick
-
-
-_Conversion.last = _Conversion(np.dtype("M8[s]"), None)
