@@ -39,6 +39,7 @@ def store(tmp_path):
 def small(monkeypatch):
     """Groups of three sites, kept from three sites on."""
     monkeypatch.setattr(neighbour_groups, "SITES", 3)
+    monkeypatch.setattr(neighbour_groups, "SMALL", 0)
 
 
 @pytest.fixture
@@ -54,14 +55,14 @@ def counts(sketch):
 def merged_sites(store, monkeypatch):
     """The sites that are read and merged when all are asked about."""
     merged = []
-    real = everywhere._merge_sites
+    real = everywhere.merge_group
 
-    def merge(rows, group):
+    def merge(rows, group, config):
         merged.append(group.sites)
-        return real(rows, group)
+        return real(rows, group, config)
 
     with monkeypatch.context() as patch:
-        patch.setattr(everywhere, "_merge_sites", merge)
+        patch.setattr(everywhere, "merge_group", merge)
         answer = store.everywhere()
     return sum(merged), answer
 
@@ -221,6 +222,7 @@ def test_any_history_at_every_step(tmp_path_factory, steps):
     batches, ticks, generations = count(), count(0, 10), Counter()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbour_groups, "SITES", 3)
+        patch.setattr(neighbour_groups, "SMALL", 0)
         for kind, writer, sites, item in steps:
             if kind in ("segment", "snapshot"):
                 rows = [SketchRow(f"site {i}", sketch((item, next(ticks))), part=kind) for i in sites]

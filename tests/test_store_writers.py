@@ -6,14 +6,17 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.alerts import AlertStore, alert_store
+from ecmsketch.alerts.alert_store import SCHEMA as ALERTS
 from ecmsketch.errors import StoreError
-from ecmsketch.monitor import Alert
+from ecmsketch.monitor import Alert, Contribution
 from ecmsketch.store import SketchRow, SketchStore, given_rows
 
 CONFIG = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=100_000)
@@ -182,6 +185,27 @@ class TestAlerts:
         assert [(row["generation"], row["batch"]) for row in store.read("flood")] == [(1, 3), (2, 0)]
         with pytest.raises(StoreError, match="may not write"):
             store.append_once([alert], "flood", 4, generation="old")
+
+    def test_alerts_about_items_say_which_and_where(self, tmp_path):
+        store = AlertStore(tmp_path / "alerts")
+        sites = (Contribution("paris", 7.0), Contribution("lyon", 3.0))
+        named = Alert(5, 1, 0, 10.0, 1, ("10.0.0.1", 443), 8.0, 11.0, None, sites)
+        store.append_once([named, Alert(6, 0, 1, 2.0, 2), named._replace(item=b"\xff")], "flood", 0)
+        first, binary, plain = store.read()
+        assert (first["item"], first["lower"], first["upper"], first["share"]) == ("10.0.0.1,443", 8.0, 11.0, None)
+        assert first["sites"] == [{"site": "paris", "value": 7.0}, {"site": "lyon", "value": 3.0}]
+        assert binary["item"] == r"\xff"
+        assert (plain["item"], plain["sites"], plain["lower"]) == (None, None, None)
+
+    def test_tables_of_earlier_versions_are_read_and_written(self, tmp_path):
+        path = str(tmp_path / "alerts")
+        old = pa.schema([field for field in ALERTS if field.name not in ("item", "lower", "upper", "share", "sites")])
+        row = {"monitor": "m", "generation": 1, "batch": 0, "tick": 4, "region": 1, "previous": 0, "value": 1.0}
+        write_deltalake(path, pa.Table.from_pylist([{**row, "epoch": 1, "written": datetime.now(UTC)}], old))
+        store = AlertStore(path)
+        assert [(alert["tick"], alert["item"], alert["sites"]) for alert in store.read()] == [(4, None, None)]
+        assert store.append_once([Alert(5, 1, 0, 9.0, 2, "x", 8.0, 9.0)], "m", 1, generation="new")
+        assert [(alert["tick"], alert["item"]) for alert in AlertStore(path).read("m")] == [(4, None), (5, "x")]
 
 
 class Oracle:

@@ -31,7 +31,8 @@ _HEADER = 64
 """Bytes that a header takes at most, apart from the config and the kinds of items."""
 _PER_EVENT = 17
 """Bytes that an event takes at most: a gap and an item."""
-_FLAGS, _CLOCK, _ORIGIN, _COUNTED, _DROPPED, _KINDS, _KINDS_END, _COUNT, _FRESH, _GAPS, _ITEMS, _END = range(12)
+FLAGS, CLOCK, ORIGIN, COUNTED, DROPPED, KINDS, KINDS_END, COUNT, FRESH, GAPS, ITEMS, END = range(12)
+FACTS = 12
 """Places of what is read of a sketch: its numbers, and where its parts are."""
 _CLOCK_FLAG, _ORIGIN_FLAG = int64(header.HAS_CLOCK), int64(header.HAS_ORIGIN)
 _COUNTERS_FLAG, _LATE_FLAG = int64(header.HAS_COUNTERS), int64(header.HAS_LATE)
@@ -60,6 +61,14 @@ def can_append(config: SketchConfig) -> bool:
     return slices and not isinstance(config, PrefixConfig)
 
 
+def plan_of(config: SketchConfig, kinds: bytes) -> Plan:
+    """What kernels need to know of a config and of the kinds of items, which are given as bytes."""
+    beginning = encode_config(config)
+    envelope = header.ENVELOPE.pack(header.MAGIC, header.VERSION, header.KIND_SKETCH, len(beginning))
+    prefix = np.frombuffer(envelope + beginning, np.uint8)
+    return Plan(prefix, np.frombuffer(kinds, np.uint8), config.window, config.block)
+
+
 def append_events(
     config: SketchConfig, kinds: bytes, sketches: list[bytes], keys: Any, ticks: Ints, ends: Ints, clocks: Ints
 ) -> Appended:
@@ -67,11 +76,7 @@ def append_events(
 
     `keys` are hashed items, whose kinds are given as `encode_kinds` writes them. A clock is not moved back.
     """
-    beginning = encode_config(config)
-    envelope = header.ENVELOPE.pack(header.MAGIC, header.VERSION, header.KIND_SKETCH, len(beginning))
-    plan = Plan(
-        np.frombuffer(envelope + beginning, np.uint8), np.frombuffer(kinds, np.uint8), config.window, config.block
-    )
+    plan = plan_of(config, kinds)
     stops = np.cumsum([len(sketch) for sketch in sketches])
     data = np.frombuffer(b"".join(sketches), np.uint8)
     starts = np.concatenate([[0], stops[:-1]])
@@ -96,11 +101,11 @@ def _append_all(
     late: Any,
 ) -> Any:  # fmt: skip
     """Where the bytes of each sketch end, with room for a checksum; where those before end if it is not simple."""
-    made, facts = np.empty(starts.shape[0], np.int64), np.empty(12, np.int64)
+    made, facts = np.empty(starts.shape[0], np.int64), np.empty(FACTS, np.int64)
     at, begin = int64(0), int64(0)
     for i in range(starts.shape[0]):
-        if sound[i] and _read(data, starts[i], stops[i] - int64(8), plan, facts):
-            late[0, i], late[1, i] = facts[_COUNTED], facts[_DROPPED]
+        if sound[i] and read_small(data, starts[i], stops[i] - int64(8), plan, facts):
+            late[0, i], late[1, i] = facts[COUNTED], facts[DROPPED]
             if _is_simple(facts, ticks, begin, ends[i], clocks[i], data, plan):
                 after = _write(data, facts, keys, ticks, begin, ends[i], clocks[i], plan, out, at)
                 at = after + int64(8) if after >= int64(0) else at
@@ -109,7 +114,7 @@ def _append_all(
 
 
 @kernel
-def _read(data: Any, at: Any, end: Any, plan: Any, facts: Any) -> Any:
+def read_small(data: Any, at: Any, end: Any, plan: Any, facts: Any) -> Any:
     """Read a sketch that is kept as events; False if there is anything else in it."""
     for i in range(plan.prefix.shape[0]):
         if at + i >= end or data[at + i] != plan.prefix[i]:
@@ -119,19 +124,19 @@ def _read(data: Any, at: Any, end: Any, plan: Any, facts: Any) -> Any:
         return False
     flags = int64(data[at])
     facts[:] = int64(0)
-    facts[_FLAGS], at = flags, at + int64(1)
+    facts[FLAGS], at = flags, at + int64(1)
     if flags & ~(_CLOCK_FLAG | _ORIGIN_FLAG | _COUNTERS_FLAG | _LATE_FLAG):
         return False
     if flags & _CLOCK_FLAG:
         number, at = get_varint(data, at)
-        facts[_CLOCK] = (number >> int64(1)) ^ -(number & int64(1))
+        facts[CLOCK] = (number >> int64(1)) ^ -(number & int64(1))
     if flags & _ORIGIN_FLAG:
         number, at = get_varint(data, at)
-        facts[_ORIGIN] = facts[_CLOCK] - number
+        facts[ORIGIN] = facts[CLOCK] - number
     if flags & _LATE_FLAG:
         settled, at = get_varint(data, at)
-        facts[_COUNTED], at = get_varint(data, at)
-        facts[_DROPPED], at = get_varint(data, at)
+        facts[COUNTED], at = get_varint(data, at)
+        facts[DROPPED], at = get_varint(data, at)
         held, at = get_varint(data, at)
         if settled or held:
             return False
@@ -142,23 +147,23 @@ def _read(data: Any, at: Any, end: Any, plan: Any, facts: Any) -> Any:
 def _read_events(data: Any, at: Any, end: Any, facts: Any) -> Any:
     kinds, at = get_varint(data, at)
     size = int64(0)
-    if facts[_FLAGS] & _COUNTERS_FLAG:
+    if facts[FLAGS] & _COUNTERS_FLAG:
         size, at = get_varint(data, at)
     if at < int64(0) or kinds > end - at or size != end - at - kinds:
         return False
-    facts[_KINDS], facts[_KINDS_END] = at, at + kinds
+    facts[KINDS], facts[KINDS_END] = at, at + kinds
     if size == int64(0):
         return True
-    facts[_COUNT], at = get_varint(data, at + kinds)
-    facts[_FRESH], at = get_varint(data, at)
+    facts[COUNT], at = get_varint(data, at + kinds)
+    facts[FRESH], at = get_varint(data, at)
     weighted, at = get_varint(data, at)
     slices, at = get_varint(data, at)
-    facts[_GAPS], facts[_END] = at, end
-    for _ in range(facts[_COUNT]):
+    facts[GAPS], facts[END] = at, end
+    for _ in range(facts[COUNT]):
         if at < int64(0) or at >= end:
             return False
         _, at = get_varint(data, at)
-    facts[_ITEMS] = at
+    facts[ITEMS] = at
     return int64(0) <= at <= end and not weighted and not slices
 
 
@@ -169,17 +174,17 @@ def _is_simple(facts: Any, ticks: Any, begin: Any, end: Any, clock: Any, data: A
     if max(clock, ticks[end - int64(1)] if more else clock) >= int64(MAX_TICK):
         return False
     if more == int64(0):
-        return facts[_FLAGS] & _CLOCK_FLAG != int64(0)
-    if facts[_FLAGS] & _CLOCK_FLAG and ticks[begin] < facts[_CLOCK]:
+        return facts[FLAGS] & _CLOCK_FLAG != int64(0)
+    if facts[FLAGS] & _CLOCK_FLAG and ticks[begin] < facts[CLOCK]:
         return False
-    if facts[_FRESH] + more >= plan.block:
+    if facts[FRESH] + more >= plan.block:
         return False
-    size = facts[_KINDS_END] - facts[_KINDS]
+    size = facts[KINDS_END] - facts[KINDS]
     if size != int64(0) and size != plan.kinds.shape[0]:
         return False
     same = True
     for i in range(size):
-        same &= data[facts[_KINDS] + i] == plan.kinds[i]
+        same &= data[facts[KINDS] + i] == plan.kinds[i]
     return same
 
 
@@ -188,21 +193,21 @@ def _write(
     data: Any, facts: Any, keys: Any, ticks: Any, begin: Any, end: Any, clock: Any, plan: Any, out: Any, at: Any
 ) -> Any:
     """Write a sketch with more events; returns the position after it, or -1 if its own are malformed."""
-    more, flags, now = end - begin, facts[_FLAGS] | _CLOCK_FLAG, clock
-    if facts[_FLAGS] & _CLOCK_FLAG:
-        now = max(now, facts[_CLOCK])
+    more, flags, now = end - begin, facts[FLAGS] | _CLOCK_FLAG, clock
+    if facts[FLAGS] & _CLOCK_FLAG:
+        now = max(now, facts[CLOCK])
     if more:
         now = max(now, ticks[end - int64(1)])
         flags |= _ORIGIN_FLAG | _COUNTERS_FLAG
-    size, events = int64(0), np.empty(int64(_HEADER) + int64(_PER_EVENT) * (facts[_COUNT] + more), np.uint8)
+    size, events = int64(0), np.empty(int64(_HEADER) + int64(_PER_EVENT) * (facts[COUNT] + more), np.uint8)
     if flags & _COUNTERS_FLAG:
         size = _put_events(data, facts, keys, ticks, begin, end, now, plan, events)
         if size < int64(0):
             return size
-    first = facts[_ORIGIN] if facts[_FLAGS] & _ORIGIN_FLAG else ticks[begin] if more else now
+    first = facts[ORIGIN] if facts[FLAGS] & _ORIGIN_FLAG else ticks[begin] if more else now
     at = _copy(plan.prefix, int64(0), plan.prefix.shape[0], out, at)
     at = _put_numbers(facts, flags, now, first, out, at)
-    known = facts[_KINDS_END] - facts[_KINDS]
+    known = facts[KINDS_END] - facts[KINDS]
     new_kinds = known == int64(0) and more > int64(0)
     at = put_varint(out, at, plan.kinds.shape[0] if new_kinds else known)
     if flags & _COUNTERS_FLAG:
@@ -210,7 +215,7 @@ def _write(
     if new_kinds:
         at = _copy(plan.kinds, int64(0), plan.kinds.shape[0], out, at)
     else:
-        at = _copy(data, facts[_KINDS], facts[_KINDS_END], out, at)
+        at = _copy(data, facts[KINDS], facts[KINDS_END], out, at)
     return _copy(events, int64(0), size, out, at)
 
 
@@ -222,7 +227,7 @@ def _put_numbers(facts: Any, flags: Any, now: Any, first: Any, out: Any, at: Any
     if flags & _ORIGIN_FLAG:
         at = put_varint(out, at, now - first)
     if flags & _LATE_FLAG:
-        for number in (int64(0), facts[_COUNTED], facts[_DROPPED], int64(0)):
+        for number in (int64(0), facts[COUNTED], facts[DROPPED], int64(0)):
             at = put_varint(out, at, number)
     return at
 
@@ -243,7 +248,7 @@ def _put_events(
 
     It is -1 if the items of old ones are malformed.
     """
-    limit, known = now - plan.window, facts[_COUNT]
+    limit, known = now - plan.window, facts[COUNT]
     gaps = np.empty(known + end - begin, np.int64)
     last, count = now, int64(0)
     for i in range(end - int64(1), begin - int64(1), int64(-1)):
@@ -251,7 +256,7 @@ def _put_events(
             break
         gaps[count], last = last - ticks[i], ticks[i]
         count += int64(1)
-    fresh, old, tick, at = count, int64(0), facts[_CLOCK], facts[_GAPS]
+    fresh, old, tick, at = count, int64(0), facts[CLOCK], facts[GAPS]
     while old < known:
         gap, at = get_varint(data, at)
         tick -= gap
@@ -260,14 +265,14 @@ def _put_events(
         gaps[count], last = last - tick, tick
         old, count = old + int64(1), count + int64(1)
     place = put_varint(out, int64(0), count)
-    for number in (facts[_FRESH] + (end - begin), int64(0), int64(0)):
+    for number in (facts[FRESH] + (end - begin), int64(0), int64(0)):
         place = put_varint(out, place, number)
     for i in range(count):
         place = put_varint(out, place, gaps[i])
     items = np.empty(count, np.uint64)
     if known:
-        before, after = unpacked(data[facts[_ITEMS] : facts[_END]], int64(0), known)
-        if after != facts[_END] - facts[_ITEMS]:
+        before, after = unpacked(data[facts[ITEMS] : facts[END]], int64(0), known)
+        if after != facts[END] - facts[ITEMS]:
             return int64(-1)
         items[:old] = before[known - old :]
     items[old:] = keys[end - fresh : end]

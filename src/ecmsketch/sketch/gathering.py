@@ -14,7 +14,8 @@ from ecmsketch.inputs.columns import INT64, is_int64
 from ecmsketch.inputs.integers import NUMPY_INTEGERS
 from ecmsketch.inputs.items import as_sequence, columns_of, hash_item, hash_items
 from ecmsketch.inputs.kinds import INTEGERS, Kinds, kinds_of, unite_kinds
-from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, NO_TICK, Tick, quick_tick
+from ecmsketch.inputs.quick_ticks import quick_converters, quick_tick
+from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, NO_TICK, Tick
 from ecmsketch.sketch.feeding import Feeding
 from ecmsketch.sketch.name_sources import Sources
 from ecmsketch.sketch.plain_batches import all_fit, plain_bits
@@ -46,6 +47,7 @@ class Gathering(Feeding):
         self._known_classes: set[Any] = set()
         self._counted = state.config.model == "count"
         self._unit = state.config.unit
+        self._converters = quick_converters(self._unit)
         self._plain_bits = plain_bits(state.config)
         self._plain_kinds = self._kinds_of(np.zeros(1, np.int64))
         self._gathered = 0
@@ -56,8 +58,8 @@ class Gathering(Feeding):
         key = self._hash_item(item)
         if tick.__class__ is int:
             moment: int = tick
-        elif tick.__class__ in NUMPY_INTEGERS:  # here, which saves two calls
-            moment = int(tick)  # type: ignore[arg-type]
+        elif tick.__class__ in self._converters:
+            moment = self._converters[tick.__class__](tick)
         else:
             moment = NO_TICK if tick is None else quick_tick(tick, self._unit)
         count = weight if weight.__class__ is int else _quick_weight(weight)
@@ -75,9 +77,10 @@ class Gathering(Feeding):
                     (self._pending_weights or self._weights().data)[at] = count
                 self._clock = moment
                 self._gathered = at + 1
-                if item.__class__ not in self._known_classes:
+                kind = item.__class__
+                if (tuple(map(type, item)) if kind is tuple else kind) not in self._known_classes:
                     self._note_kind(item)
-                if self._pending_names is not None:
+                if self._pending_names is not None and key not in self._pending_names:
                     note_name(self._pending_names, key, item)
                 return
             if self._left_out(moment, count):

@@ -133,6 +133,22 @@ class HeavyQuestions(BaseSketch):
         changes = [HeavyChange(*each) for each in zip(names, change, newer, older, strict=True)]
         return HeavyChanges(changes, float(named[0].missed), float(named[1].missed))
 
+    @locked
+    def named_counts(self, last: Span | None = None) -> tuple[Keys, Estimates, int]:
+        """Hashes of all items that are named in a range, ascending, how often each came, and any other one at most.
+
+        These are what `heavy_hitters` chooses from, with the counts that it compares. An item that is not named came
+        epsilon of the arrivals at most. Needs heavy_hitters=True in the config.
+        """
+        asked = self._asked(last, None, None)
+        named = self._candidates(asked)
+        return named.keys, self._compared(named, asked, self.config.delta), named.missed
+
+    @locked
+    def name_of(self, key: int) -> Any:
+        """The item with a hash that `named_counts` returned."""
+        return self._name(key)
+
     def _two_ranges(self, last: Span, before: Span | None) -> tuple[Asked, Asked]:
         """The last ticks, and those before them."""
         newer = Asked(*self._range(last, None))

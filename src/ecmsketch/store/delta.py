@@ -46,8 +46,11 @@ class DeltaFolder:
         holds: str,
         storage_options: dict[str, str] | None = None,
         layout: Callable[[Any], WriterProperties] | None = None,
+        *,
+        later: Iterable[str] = (),
     ) -> None:
-        self.path, self.schema, self.holds = path, schema, holds
+        """`later` are columns that tables of earlier versions lack; the next append adds them."""
+        self.path, self.schema, self.holds, self._later = path, schema, holds, frozenset(later)
         self._options, self._layout = storage_options, layout or (lambda _: WriterProperties())
 
     def open(self, create: dict[str, str] | None = None) -> DeltaTable:
@@ -66,6 +69,7 @@ class DeltaFolder:
                 table = self._create(create)
         found = {field.name: field.type for field in table.schema().fields}
         expected = {field.name: field.type for field in Schema.from_arrow(self.schema).fields}
+        expected = {name: kind for name, kind in expected.items() if name in found or name not in self._later}
         if found != expected:
             wrong = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
             raise StoreError(
@@ -73,6 +77,11 @@ class DeltaFolder:
                 f"{', '.join(wrong)} are not those of a store; give a path of its own"
             )
         return table
+
+    def exists(self) -> bool:
+        """Whether there is a table."""
+        with named(self.path):
+            return bool(DeltaTable.is_deltatable(self.path, self._options))
 
     def commit(self, attempt: Callable[[DeltaTable], Done], create: dict[str, str] | None = None) -> Done:
         """Do something to the newest version, again if another writer was faster."""
@@ -95,7 +104,10 @@ class DeltaFolder:
         Without deltalake's own retries: whatever was checked in the opened version then still holds.
         """
         noted = CommitProperties(max_commit_retries=0, app_transactions=list(notes))
-        write_deltalake(table, data, mode="append", writer_properties=self._layout(data), commit_properties=noted)
+        write_deltalake(
+            table, data, mode="append", schema_mode="merge" if self._later else None,
+            writer_properties=self._layout(data), commit_properties=noted,
+        )  # fmt: skip
 
     def append_once(
         self,
@@ -192,4 +204,7 @@ def named(path: str) -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
+    """What an error says first, and the reason where deltalake gives one: its last line, after a coloured arrow."""
+    lines = str(error).strip().split("\n")
+    _, arrow, reason = lines[-1].rpartition("\u21b3\x1b[0m")
+    return f"{lines[0]}: {reason.strip()}" if arrow else lines[0]

@@ -17,9 +17,10 @@ from ecmsketch.errors import EcmError, EmptyStoreError, StoreError
 from ecmsketch.sketch.loading import AnySketch, load
 from ecmsketch.sketch.merging import merge
 from ecmsketch.store import neighbour_groups
+from ecmsketch.store.group_merging import from_bytes, merge_group
 from ecmsketch.store.kept_groups import Kept, KeptGroup, KeptGroups
 from ecmsketch.store.neighbour_groups import SiteGroup, group_neighbours
-from ecmsketch.store.row_reader import RowReader, latest_sketches, rows_of_sites
+from ecmsketch.store.row_reader import RowReader
 from ecmsketch.store.store_config import PROPERTY, StoreConfig
 
 Say = Callable[[str], object]
@@ -45,14 +46,16 @@ class Everywhere:
         rows = RowReader(self._table)
         if not len(rows.live):
             raise EmptyStoreError(f"{self._table.table_uri}: this store holds no sketches; append some first")
-        groups = group_neighbours(rows.live, [] if known is None else [group.first_site for group in known.groups])
+        quick = from_bytes(self._config)
+        begins = [] if known is None else [group.first_site for group in known.groups]
+        groups = group_neighbours(rows.live, begins, quick)
         try:
             return self._merged(rows, groups, known, keep)
         except EcmError as error:
             if known is None:
                 raise
             self._say(f"what was kept of all sites cannot be used ({error}): all sites are merged")
-            return self._merged(rows, group_neighbours(rows.live), None, keep)
+            return self._merged(rows, group_neighbours(rows.live, (), quick), None, keep)
 
     def _read(self, everywhere_only: bool) -> Kept | None:
         """What is kept for this store; None if there is nothing, or nothing that can be read."""
@@ -78,7 +81,8 @@ class Everywhere:
             return everywhere
         kept = {} if known is None else {group.mark: group for group in known.groups}
         sketches = [
-            self._load(kept[group.mark]) if group.mark in kept else _merge_sites(rows, group) for group in groups
+            self._load(kept[group.mark]) if group.mark in kept else merge_group(rows, group, self._config)
+            for group in groups
         ]
         everywhere = merge(sketches) if len(sketches) > 1 else sketches[0]
         sites, old = sum(group.sites for group in groups), sum(group.sites for group in groups if group.mark in kept)
@@ -99,10 +103,3 @@ class Everywhere:
             self._folder.write(Kept(self._store, self._version, everywhere, list(groups)))
         except StoreError as error:
             self._say(f"what was merged cannot be kept ({error})")
-
-
-def _merge_sites(rows: RowReader, group: SiteGroup) -> AnySketch:
-    """One sketch for the sites of a group, from their live rows."""
-    sites = rows_of_sites(rows.live.slice(group.begin, group.end - group.begin))
-    sketches = list(latest_sketches(rows, sites).values())
-    return merge(sketches) if len(sketches) > 1 else sketches[0]

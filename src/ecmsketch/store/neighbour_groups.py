@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from ecmsketch.store.row_reader import site_ends
 
 SITES = 256
-"""Sites of a new group. One that has grown to twice as many is cut anew."""
+"""Sites of a new group, if they are not small. One that has grown to twice as many is cut anew."""
+SMALL, AS_ONE = 4096, 512
+"""A site of up to so many bytes is small. So many small sites count as one, if they are merged from their bytes."""
 SIZE = 2**26
 """Bytes of sketches of a new group, which are merged at once."""
 _NUMBERS = ("generation", "version", "position", "first_tick", "last_tick", "bytes")
@@ -31,38 +33,40 @@ class SiteGroup(NamedTuple):
     mark: bytes
 
 
-def group_neighbours(live: Any, known: Sequence[str] = ()) -> list[SiteGroup]:
+def group_neighbours(live: Any, known: Sequence[str] = (), from_bytes: bool = False) -> list[SiteGroup]:
     """Group the sites of live rows, which are sorted by site. Groups that are known, by their first sites, stay.
 
-    So only those groups change in which a site has changed.
+    So only those groups change in which a site has changed. `from_bytes`: small sites are merged from their bytes.
     """
     if not len(live):
         return []
     ends = site_ends(live)
     begins = np.r_[0, ends[:-1]]
     names = live["site"].take(begins).to_pylist()
-    size = np.cumsum(live["bytes"].to_numpy())[ends - 1]
+    size = np.add.reduceat(live["bytes"].to_numpy(), begins)
+    weight = np.where((size <= SMALL) & from_bytes, 1, AS_ONE)
     marks = _Marks(live)
-    cuts = sorted(_cuts(names, size, known))
+    cuts = sorted(_cuts(names, np.cumsum(size), np.cumsum(weight), known))
     return [
         SiteGroup(names[a], b - a, int(begins[a]), int(ends[b - 1]), marks(int(begins[a]), int(ends[b - 1])))
         for a, b in zip(cuts, [*cuts[1:], len(names)], strict=True)
     ]
 
 
-def _cuts(names: list[str], size: Any, known: Sequence[str]) -> Iterator[int]:
-    """The places of the sites with which groups begin."""
-    if len(known) > 2 * (len(names) // SITES + int(size[-1]) // SIZE) + 2:  # most of their sites are gone
+def _cuts(names: list[str], size: Any, weight: Any, known: Sequence[str]) -> Iterator[int]:
+    """The places of the sites with which groups begin. `size` and `weight` are those of all sites up to each."""
+    most = SITES * AS_ONE
+    if len(known) > 2 * (int(weight[-1]) // most + int(size[-1]) // SIZE) + 2:  # most of their sites are gone
         known = ()
     old = np.unique(np.r_[0, np.searchsorted(np.array(names, object), np.array(known, object))]).astype(int)
     for begin, end in zip(old, [*old[1:], len(names)], strict=True):
         while begin < end:
-            held = int(size[begin - 1]) if begin else 0
-            if known and end - begin <= 2 * SITES and int(size[end - 1]) - held <= 2 * SIZE:
-                yield int(begin)
-                break
             yield int(begin)
-            begin = min(begin + SITES, max(begin + 1, int(np.searchsorted(size, held + SIZE, "right"))))
+            held, weighed = (int(size[begin - 1]), int(weight[begin - 1])) if begin else (0, 0)
+            if known and int(weight[end - 1]) - weighed <= 2 * most and int(size[end - 1]) - held <= 2 * SIZE:
+                break
+            fits = min(np.searchsorted(size, held + SIZE, "right"), np.searchsorted(weight, weighed + most, "right"))
+            begin = max(begin + 1, int(fits))
 
 
 class _Marks:

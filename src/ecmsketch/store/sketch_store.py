@@ -26,6 +26,7 @@ from ecmsketch.store.everywhere import Everywhere
 from ecmsketch.store.fingerprints import split
 from ecmsketch.store.given_rows import GivenRows, SketchRow
 from ecmsketch.store.kept_groups import KeptGroups
+from ecmsketch.store.rejections import Rejected, Rejections
 from ecmsketch.store.row_facts import read_sites, stored_rows
 from ecmsketch.store.row_reader import RowReader, latest_sketches, unite_pieces
 from ecmsketch.store.schema import SCHEMA, group_size, layout, layout_of
@@ -63,17 +64,19 @@ class SketchStore:
         self.path = str(path)
         self._folder = DeltaFolder(self.path, SCHEMA, "sketches", storage_options, layout_of)
         self._kept = KeptGroups(self.path, storage_options)
+        self._rejections = Rejections(self.path, storage_options)
         if create:
             self._folder.open(create={})
 
-    def append(self, rows: Iterable[SketchRow], *, again: bool = False) -> None:
-        """Write rows in one commit, all or none.
+    def append(self, rows: Iterable[SketchRow], *, again: bool = False, rejected: Rejected | None = None) -> None:
+        """Write rows in one commit, all or none; then note what was `rejected` beside them.
 
         A segment that was appended before is refused, since it would be counted twice; `again=True` allows it. If the
         storage fails in mid-commit the rows may be there or not, and appending them again is safe for segments.
         """
         given = GivenRows(rows)
         if not given.records:
+            self._rejections.add(rejected or Rejected())
             return
 
         def attempt(table: DeltaTable) -> None:
@@ -83,10 +86,18 @@ class SketchStore:
             self._folder.append(table, given.table(table.version() + 1))
 
         self._folder.commit(attempt, create=given.properties)
+        self._rejections.add(rejected or Rejected())
         self._put_together()
 
     def append_once(
-        self, rows: Iterable[SketchRow], writer: str, batch: int, *, generation: str = "", own: bool = False
+        self,
+        rows: Iterable[SketchRow],
+        writer: str,
+        batch: int,
+        *,
+        generation: str = "",
+        own: bool = False,
+        rejected: Rejected | None = None,
     ) -> bool:
         """Write rows unless `writer` has written this batch or a later one; returns whether they were new.
 
@@ -95,7 +106,8 @@ class SketchStore:
         a site that several of them write is what they counted together. A writer that begins its stream anew says so by
         a new `generation`, any name; its batches then count from 0 again, and its rows of a site replace those of its
         earlier generations. `own=True` says that this library has just made the bytes: of snapshots only checksum and
-        header are looked at.
+        header are looked at. What the batch `rejected` is noted after its rows, and also once: a batch that is done
+        again, because its writer died in between, notes it then.
         """
         writer, batch, generation = check_writer(writer, batch, generation)
         given = GivenRows(rows, own)
@@ -105,9 +117,18 @@ class SketchStore:
             return given.table(table.version() + 1, writer, turn, batch)
 
         new = self._folder.append_once(writer, batch, generation, records, create=given.properties)
+        self._rejections.add_once(rejected or Rejected(), writer, batch, generation)
         if new and given.records:
             self._put_together()
         return new
+
+    def rejected(self) -> Rejected:
+        """How many rows all writers and builds have rejected, by reason, and how many came late. No sketch is read.
+
+        They are counted from when a store was first written by a version that notes them. A stream that is started
+        with a new checkpoint counts from zero. `version` does not change if a trigger has rejected rows only.
+        """
+        return self._rejections.read()
 
     def sites(self) -> list[str]:
         """The names of all sites, in order."""
@@ -200,6 +221,7 @@ class SketchStore:
             table.delete(f"writer = {name}", writer_properties=layout(rows))
 
         self._folder.commit(attempt)
+        self._rejections.forget(f"writer = {name}")
 
     def _put_together(self) -> None:
         """Put the rows of small commits together if there are many; if another writer interferes, the next one does."""
