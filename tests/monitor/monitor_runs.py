@@ -7,6 +7,8 @@ import numpy as np
 import ecmsketch as ecm
 from ecmsketch.monitor import (
     Above,
+    AnyItem,
+    AnyShare,
     Between,
     Channel,
     Custom,
@@ -33,6 +35,8 @@ FUNCTIONS = {
     "inner": InnerProduct("a", "b"),
     "least self-join": SelfJoin(centred=False),
     "least inner": InnerProduct("a", "b", centred=False),
+    "any item": AnyItem(9),
+    "any share": AnyShare(0.2),
     "custom": Custom(lambda vector: abs(float(vector[0])) ** 1.5, starts=1),
 }
 THRESHOLDS = ("above", "between", "tracking", "relative", "lead")
@@ -82,12 +86,19 @@ def threshold(kind, found, rng):
     return Tracking(rng.uniform(0.1, 0.5), relative=True) if kind == "relative" else Tracking(spread * 0.2, lead=0.6)
 
 
+def any_of(function, rng):
+    """A threshold for all items at once, of a function of that kind."""
+    if isinstance(function, AnyItem):
+        return AnyItem(float(rng.integers(2, 80)))
+    return AnyShare(float(rng.uniform(0.02, 0.6))) if isinstance(function, AnyShare) else function
+
+
 def scenario(seed):
     """A watch, events, and how to replay them: all drawn from a seed."""
     rng = np.random.default_rng(seed)
     # Numeric optimisation takes its time: a custom function now and then.
     name = "custom" if seed % 250 == 0 and seed else rng.choice(list(FUNCTIONS)[:-1])
-    function = FUNCTIONS[name]
+    function = any_of(FUNCTIONS[name], rng)
     events = traffic(rng.choice(TRAFFIC), list(function.streams), rng)
     kind = str(rng.choice(CHANNELS))
     channel, outages, patience, give_up = Channel(), [], None, None
@@ -100,14 +111,16 @@ def scenario(seed):
         begin = int(rng.integers(0, END))
         outages = [Outage(f"s{rng.integers(0, 4)}", begin, begin + int(rng.integers(5, 80)))]
         give_up = int(rng.integers(20, 60))
+    config = CONFIG.replace(counter="slices") if seed % 4 == 0 else CONFIG
     watch = Watch(
         function,
-        threshold(rng.choice(THRESHOLDS), values(function, events), rng),
+        None if function.per_item else threshold(rng.choice(THRESHOLDS), values(function, events), rng),
         LAST,
-        CONFIG.replace(counter="slices") if seed % 4 == 0 else CONFIG,
-        combine=str(rng.choice(["sum", "sum", "average"])),
+        config.replace(heavy_hitters=True) if function.per_item else config,
+        combine="sum" if function.per_item else str(rng.choice(["sum", "sum", "average"])),
         test=str(rng.choice(["zone", "ball"])),
         balance=str(rng.choice(["lazy", "eager"])),
+        mode=str(rng.choice(["auto", "zones", "changes"])),
         patience=patience,
         give_up=give_up,
     )

@@ -26,12 +26,12 @@ from ecmsketch.monitor.messages import Report
 
 
 def test_no_crossing_is_missed():
-    assert sum(check(seed) for seed in range(250)) > 3000
+    assert sum(check(seed) for seed in range(500)) > 6000
 
 
 @pytest.mark.slow
 def test_no_crossing_is_missed_in_many_more_runs():
-    assert sum(check(seed) for seed in range(250, 2250)) > 25_000
+    assert sum(check(seed) for seed in range(500, 10_000)) > 120_000
 
 
 def test_custom_functions_are_watched_too():
@@ -62,7 +62,7 @@ class ArrivalsOnly(Site):
 def test_the_papers_drift_misses_crossings_when_traffic_stops():
     """Without expirations sites see no reason to speak: the negative control of the tests above."""
     events = traffic("stops", [""], np.random.default_rng(1))
-    watch = Watch(Total(), Above(20.5), LAST, CONFIG)
+    watch = Watch(Total(), Above(20.5), LAST, CONFIG, mode="zones")
     missed = {}
     for kind in (Site, ArrivalsOnly):
         sites, coordinator = {name: kind(name, watch) for name in events.site_names}, Coordinator(watch)

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ecmsketch.inputs.item_text import show_item
+from ecmsketch.inputs.kinds import NOTHING
 from ecmsketch.monitor import Alert
 
 try:
@@ -29,8 +31,15 @@ SCHEMA = pa.schema(
         ("value", pa.float64()),
         ("epoch", pa.int64()),
         ("written", pa.timestamp("us", "UTC")),
+        ("item", pa.string()),
+        ("lower", pa.float64()),
+        ("upper", pa.float64()),
+        ("share", pa.float64()),
+        ("sites", pa.list_(pa.struct([("site", pa.string()), ("value", pa.float64())]))),
     ]
 )
+_OF_ITEMS = ("item", "lower", "upper", "share", "sites")
+"""Columns of alerts about one item. Tables of earlier versions lack them."""
 
 
 class AlertStore:
@@ -39,7 +48,7 @@ class AlertStore:
     def __init__(self, path: str | Path, storage_options: dict[str, str] | None = None) -> None:
         """`path` may be a URL (s3://...), `storage_options` are deltalake's. The first append creates the table."""
         self.path = str(path)
-        self._folder = DeltaFolder(self.path, SCHEMA, "alerts", storage_options)
+        self._folder = DeltaFolder(self.path, SCHEMA, "alerts", storage_options, later=_OF_ITEMS)
         self._follower = TableFollower(self._folder)
 
     def append_once(self, alerts: Iterable[Alert], monitor: str, batch: int, *, generation: str = "") -> bool:
@@ -52,7 +61,7 @@ class AlertStore:
 
         def records(_: DeltaTable, turn: Turn) -> Any:
             commit = {"monitor": monitor, "generation": turn.generation, "batch": batch, "written": datetime.now(UTC)}
-            return pa.Table.from_pylist([{**commit, **alert._asdict()} for alert in given], SCHEMA)
+            return pa.Table.from_pylist([{**commit, **_record(alert)} for alert in given], SCHEMA)
 
         return self._folder.append_once(monitor, batch, generation, records, create={})
 
@@ -61,8 +70,17 @@ class AlertStore:
         return version_of(self._follower.table())
 
     def read(self, monitor: str | None = None) -> list[dict[str, Any]]:
-        """All alerts, or one monitor's, oldest first; also those of earlier generations, which tell them apart."""
+        """All alerts, or one monitor's, oldest first; also those of earlier generations, which tell them apart.
+
+        `item` is the item as text, and `sites` a list of {"site", "value"}; both are None where no item is meant.
+        """
         with named(self.path):
             rows = self._folder.open().to_pyarrow_table().to_pylist()
-        mine = [row for row in rows if monitor in (None, row["monitor"])]
+        mine = [dict.fromkeys(_OF_ITEMS) | row for row in rows if monitor in (None, row["monitor"])]
         return sorted(mine, key=lambda row: (row["tick"], row["generation"], row["batch"], row["epoch"]))
+
+
+def _record(alert: Alert) -> dict[str, Any]:
+    about_item = alert.item is not None
+    item = show_item(alert.item, NOTHING) if about_item else None
+    return alert._asdict() | {"item": item, "sites": [site._asdict() for site in alert.sites] if about_item else None}

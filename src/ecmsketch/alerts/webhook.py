@@ -99,9 +99,20 @@ def read_secret(data: bytes, name: str) -> bytes:
 
 def message_of(alert: dict[str, Any], id: str) -> Message:  # noqa: A002
     """An alert of the table as a message."""
-    value = alert["value"] if isfinite(alert["value"]) else None
-    body = {"type": "ecmsketch.alert", "id": id, **alert, "value": value, "written": alert["written"].isoformat()}
+    known = {name: _sendable(value) for name, value in alert.items()}
+    body = {"type": "ecmsketch.alert", "id": id, **known, "written": alert["written"].isoformat()}
     return Message(id, json.dumps(body, ensure_ascii=False, allow_nan=False, sort_keys=True).encode())
+
+
+def _sendable(value: Any) -> Any:
+    """A value as JSON knows it: what is no number is null, else the alert could never be sent."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, list):
+        return [_sendable(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _sendable(each) for name, each in value.items()}
+    return value
 
 
 def _checked(url: str) -> SplitResult:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecmsketch.inputs.items import hash_items
 from ecmsketch.kernels.varint import put_varints
 from ecmsketch.monitor.events import Events, Observed
 from ecmsketch.monitor.simulation import Simulation, longest
+from ecmsketch.monitor.synchronising import Cost
 from ecmsketch.monitor.wire import put_text, seal
 
 PLAIN_EVENT = 16
 """Bytes of an event as two plain numbers: its item's hash and its tick."""
-
-
-class Cost(NamedTuple):
-    """Messages and bytes sent."""
-
-    messages: int
-    bytes: int
 
 
 class Period(NamedTuple):
@@ -55,13 +50,12 @@ def ship_packed(events: Events, every: int) -> Cost:
     return Cost(len(sizes), sum(sizes))
 
 
-def periods(simulation: Simulation, most: int | None = None) -> list[Period]:
-    """Synchronising every 1, 2, 3, ... steps of a simulation that was run with baselines=True.
+def periods(simulation: Simulation) -> list[Period]:
+    """Synchronising every 1, 2, 3, 4, 6, 8, 12, ... steps of a simulation that was run with baselines=True.
 
-    Each site sends its vector, and nothing is sent back.
+    Each site sends its changes, and nothing is sent back.
     """
-    most = len(simulation.moments) if most is None else most
-    return [_period(simulation, steps) for steps in range(1, most + 1)]
+    return [_period(simulation, steps) for steps in simulation.synchronising.all]
 
 
 def tuned_period(simulation: Simulation, lag: int | None = None) -> Period:
@@ -78,7 +72,7 @@ def _period(simulation: Simulation, steps: int) -> Period:
     at = np.arange(len(value)) // steps * steps
     bounds = np.array([simulation.watch.threshold.bounds(known) for known in value[::steps].tolist()])
     low, high = bounds[at // steps].T
-    cost = Cost(simulation.sites * len(bounds), int(simulation.column("report_bytes")[::steps].sum()))
+    cost = simulation.synchronising.all[steps]
     error = float(np.abs(value - value[at]).max(initial=-inf))
     kept = bool(((low <= value) & (value <= high)).all())
     return Period(steps * simulation.every, cost, error, longest(region != region[at]) * simulation.every, kept)
@@ -91,5 +85,13 @@ def _batches(events: Events, every: int) -> list[Observed]:
 
 def _pack(batch: Observed) -> bytes:
     ticks = np.diff(batch.ticks, prepend=0)
-    numbers = put_varints((ticks << 1) ^ (ticks >> 63)) + put_varints(batch.weights)
-    return seal(0, [put_text(batch.site), put_text(batch.stream), numbers, hash_items(batch.items).tobytes()])
+    weights = b"" if (batch.weights == 1).all() else put_varints(batch.weights)
+    numbers = put_varints((ticks << 1) ^ (ticks >> 63)) + weights
+    return seal(0, [put_text(batch.site), put_text(batch.stream), numbers, _pack_items(batch.items)])
+
+
+def _pack_items(items: NDArray[Any]) -> bytes:
+    """Whole numbers that are not negative in as few bytes as they need, others by their hashes of 8 bytes."""
+    if items.dtype.kind in "iu" and len(items) and int(items.min()) >= 0 and int(items.max()) < 2**56:
+        return put_varints(items.astype(np.int64))
+    return hash_items(items).tobytes()

@@ -55,3 +55,7 @@ class Post:
             _, _, receiver, data = heappop(self._under_way)
             found.append((receiver, data))
         return found
+
+    def under_way(self, receiver: str) -> bool:
+        """Whether something to a receiver has not arrived yet."""
+        return any(message[2] == receiver for message in self._under_way)

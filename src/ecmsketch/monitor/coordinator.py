@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import Self, cast
 
 import numpy as np
 
 from ecmsketch.errors import InputError
 from ecmsketch.monitor import messages
+from ecmsketch.monitor.alert import Alert
 from ecmsketch.monitor.balancing import balanced
+from ecmsketch.monitor.change_messages import Change, Width
+from ecmsketch.monitor.change_sending import Base, put_base, read_base
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.local_test import LocalTest
 from ecmsketch.monitor.members import Member, StoredMember
 from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
+from ecmsketch.monitor.vector_bytes import difference
 from ecmsketch.monitor.watch import Watch
 from ecmsketch.monitor.wire import Reader, put_float, put_number, put_signed, put_vector, seal
 
@@ -27,20 +31,6 @@ Outgoing = list[tuple[str, bytes]]
 """Messages to send: (site, bytes)."""
 
 
-class Alert(NamedTuple):
-    """The combined value has changed its region, or is outside the calm one when watching begins.
-
-    `previous` is None if watching begins in the calm region: nothing is wrong then. A monitor that starts above its
-    threshold has crossed it, as far as anybody can tell, so `previous` is the calm region.
-    """
-
-    tick: int
-    region: int
-    previous: int | None
-    value: float
-    epoch: int
-
-
 class Coordinator:
     """Sans I/O: takes the sites' bytes, returns bytes for sites. Sites it was not told of join when they report.
 
@@ -50,6 +40,15 @@ class Coordinator:
     missing        sites that did not answer for `give_up` ticks: left out until they do
     counts         of "syncs" and "balances", and of reports by their reason
     """
+
+    def __new__(cls, watch: Watch, sites: Iterable[str] = ()) -> Self:
+        """A coordinator of the kind that is needed: for AnyItem and AnyShare, one of single items."""
+        if cls is not Coordinator or (watch.mode == "zones" and not watch.function.per_item):
+            return super().__new__(cls)
+        from ecmsketch.monitor.changes_coordinator import ChangesCoordinator  # both are Coordinators
+        from ecmsketch.monitor.item_coordinator import ItemCoordinator
+
+        return cast(Self, super().__new__(ItemCoordinator if watch.function.per_item else ChangesCoordinator))
 
     def __init__(self, watch: Watch, sites: Iterable[str] = ()) -> None:
         self.watch = watch
@@ -66,6 +65,7 @@ class Coordinator:
         self._gathered: dict[str, Report] = {}
         self._full = True
         self._turn = 0
+        self._referred: Base = None
 
     @property
     def sites(self) -> list[str]:
@@ -76,6 +76,11 @@ class Coordinator:
     def syncing(self) -> bool:
         """Whether it is resolving a violation, or waits for sites; what it says of the value may be old then."""
         return bool(self._gathered) or self._full
+
+    @property
+    def owing(self) -> dict[str, int]:
+        """Sites that were asked for something and have not answered, and since which tick of `now`."""
+        return {name: member.asked_first for name, member in self._members.items() if member.asked_first is not None}
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -117,6 +122,21 @@ class Coordinator:
         self._full = True
         return self._act()
 
+    def remind(self, name: str) -> Outgoing:
+        """Ask a site again for what it owes: a connection to it was lost, and the request perhaps with it."""
+        return [self._ask(name)] if name in self.owing and self._members[name].number else []
+
+    def resolve(self, message: Report | Change) -> tuple[int, Vector] | None:
+        """The clock and the vector that a site's message tells; None if it adds to something that is not known."""
+        member = self._members.get(message.site, Member())
+        if isinstance(message, Report):
+            whole = member.complete(message)
+            return None if whole is None else (whole.tick, whole.vector)
+        known = member.changing
+        if known is None or message.number != member.number + 1 or message.vector.shape != known.vector.shape:
+            return None
+        return known.tick + message.after, message.onto(known.vector)
+
     def serialize(self) -> bytes:
         """Everything but the alerts and counts, as bytes; a restart from any but the newest needs `resync`."""
         return seal(_STATE, self._parts())
@@ -133,21 +153,19 @@ class Coordinator:
         return coordinator
 
     def _decode(self, data: Iterable[bytes]) -> list[Report]:
-        reports = []
-        shape = None if self._test is None else self._test.reference.shape
+        reports: list[Report] = []
         for message in data:
             report = messages.decode(message)
             if not isinstance(report, Report):
                 raise InputError("message: expected a site's report, got a message to a site")
-            messages.check_name(report.site)
-            shape = shape or next((known.vector.shape for known in self._gathered.values()), report.vector.shape)
-            if report.vector.shape != shape:
-                raise InputError(
-                    f"message: site {report.site!r} reports a vector of shape {report.vector.shape}, others {shape}; "
-                    "do they all watch the same?"
-                )
+            self._check_shape(report.site, report.vector, reports)
             reports.append(report)
         return reports
+
+    def _check_shape(self, site: str, vector: Vector, others: Iterable[Report | Change]) -> None:
+        known = (other.vector for other in (*self._gathered.values(), *others))
+        shape = next(known, vector).shape if self._test is None else self._test.reference.shape
+        messages.check_vector(site, vector, shape)
 
     def _take(self, report: Report) -> Outgoing:
         name = report.site
@@ -159,6 +177,11 @@ class Coordinator:
         if same:
             answered = member.answer is not None and member.answer.answers == report.checksum
             return [(name, member.answer.encode())] if member.answer is not None and answered else []
+        whole = member.complete(report)
+        if whole is None:
+            self.epoch = max(self.epoch, report.epoch)
+            return [(name, Recall(name, report.number + 1).encode())]
+        report = whole
         member.number, member.checksum, member.asked_first = report.number, report.checksum, None
         self.now = report.tick if self.now is None else max(self.now, report.tick)
         self.counts[messages.REASONS[report.reason]] += 1
@@ -203,23 +226,19 @@ class Coordinator:
         member.note_request(self.now or 0, self.watch.patience or 0)
         return name, Request(name, member.number).encode()
 
-    @property
-    def _scale(self) -> int:
-        return self.watch.scale(len(self._members) - len(self.missing))
-
     def _balanced(self) -> list[Vector] | None:
         """The drifts of those gathered, made equal, if they pass the test then."""
         assert self._test is not None
-        reports = self._gathered.values()
-        return balanced(
-            [self._members[report.site].drift(report.vector, self._scale) for report in reports], self._test
-        )
+        at, scale = self._test.reference, self.watch.scale(len(self._members) - len(self.missing))
+        drifts = [self._members[one.site].drift(one.vector, scale, at) for one in self._gathered.values()]
+        return balanced(drifts, self._test)
 
     def _balance(self, drifts: list[Vector]) -> Outgoing:
-        out = []
+        assert self._test is not None
+        out, reference = [], self._test.reference
         self._turn += 1
         for report, drift in zip(self._gathered.values(), drifts, strict=True):
-            out.append(self._answer(report, Balance(report.site, self.epoch, report.checksum, drift)))
+            out.append(self._answer(report, Balance(report.site, self.epoch, report.checksum, drift - reference)))
             self._members[report.site].turn = self._turn
         self._gathered = {}
         self.counts["balances"] += 1
@@ -233,12 +252,15 @@ class Coordinator:
         self.epoch = max(self.epoch, *(report.epoch for report in reports)) + 1
         self._settle(max(report.tick for report in reports), reference)
         assert self._test is not None
-        test = self._test
+        base, known = self._referred or (0, None)
+        change = difference(reference, known)
+        fields = count, self._test.low, self._test.high
         out = []
         for report in reports:
-            answer = Sync(report.site, self.epoch, report.checksum, count, test.low, test.high, reference)
-            out.append(self._answer(report, answer))
+            sent = (reference, 0) if change is None or report.epoch != base else (change, base)
+            out.append(self._answer(report, Sync(report.site, self.epoch, report.checksum, *fields, *sent)))
             self._members[report.site].turn = 0
+        self._referred = self.epoch, reference
         self._gathered, self._full = {}, False
         self.counts["syncs"] += 1
         return out
@@ -255,9 +277,9 @@ class Coordinator:
             crossed = calm if previous is None and self.region != calm else previous
             self.alerts.append(Alert(tick, self.region, crossed, self.value, self.epoch))
 
-    def _answer(self, report: Report, answer: Sync | Balance) -> tuple[str, bytes]:
+    def _answer(self, report: Report, answer: Sync | Balance | Width) -> tuple[str, bytes]:
         member = self._members[report.site]
-        member.vector, member.answer = report.vector, answer
+        member.vector, member.base, member.answer = report.vector, report.number, answer
         return report.site, answer.encode()
 
     def _parts(self) -> list[bytes]:
@@ -266,7 +288,7 @@ class Coordinator:
         if self._test is not None and self.value is not None and self._measured is not None:
             parts += [put_vector(self._test.reference), put_float(self._test.low), put_float(self._test.high)]
             parts += [put_float(self.value), put_float(self._measured), put_number(self.region or 0)]
-        parts.append(put_number(len(self._members)))
+        parts += [*put_base(self._referred), put_number(len(self._members))]
         for name, member in self._members.items():
             parts += StoredMember(name, member, name in self.missing, self._gathered.get(name)).parts()
         return parts
@@ -278,6 +300,7 @@ class Coordinator:
         if reader.flag():
             self._test = LocalTest(self.watch, reader.vector(), reader.float(), reader.float())
             self.value, self._measured, self.region = reader.float(), reader.float(), reader.number(2)
+        self._referred = read_base(reader)
         for _ in range(reader.number()):
             stored = StoredMember.read(reader)
             if not stored.name or stored.name in self._members:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,11 @@ class Zone(Protocol):
 
 class Function(ABC):
     """A function of the sites' combined vector."""
+
+    per_item: ClassVar[bool] = False
+    """Whether it is watched for every item on its own (any_item.py)."""
+    slope: ClassVar[float | None] = None
+    """By how much its value changes at most if no entry of the vector changes by more than 1; None if not bounded."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -86,8 +91,10 @@ class Function(ABC):
 class Total(Function):
     """How many arrivals, of all items together."""
 
+    slope: ClassVar[float] = 1.0
+
     def extract(self, sketches: Sketches, since: int) -> Vector:
-        return np.ceil([_arrivals(sketches[""], since)])
+        return np.ceil([arrivals(sketches[""], since)])
 
     def value(self, vector: Vector) -> float:
         return float(vector[0])
@@ -110,6 +117,7 @@ class Frequency(Function):
     """How often an item came: the least of its cells, one in each row."""
 
     item: Item
+    slope: ClassVar[float] = 1.0
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -152,9 +160,13 @@ class HeavyHitterShare(Function):
     def items(self) -> tuple[Item, ...]:
         return (self.item,)
 
+    @property
+    def slope(self) -> float:  # type: ignore[override]
+        return 1 + self.phi
+
     def extract(self, sketches: Sketches, since: int) -> Vector:
         cells = np.ceil(_cells_of_item(sketches[""], self.item, since))
-        return np.append(cells, np.floor(_arrivals(sketches[""], since)))
+        return np.append(cells, np.floor(arrivals(sketches[""], since)))
 
     def value(self, vector: Vector) -> float:
         return float(vector[:-1].min() - self.phi * vector[-1])
@@ -206,19 +218,20 @@ def highest_minimum(levels: Vector, radius: float, phi: float = 0.0) -> float:
     raise AssertionError("levels: expected at least one")
 
 
-def _arrivals(sketch: EcmSketch, since: int) -> float:
-    return sketch.total(last=_length(sketch, since)).value
+def arrivals(sketch: EcmSketch, since: int) -> float:
+    """All arrivals over the ticks after `since`."""
+    return sketch.total(last=length_since(sketch, since)).value
 
 
 def _cells_of_item(sketch: EcmSketch, item: Item, since: int) -> Vector:
-    return sketch.cells(item, last=_length(sketch, since)).value
+    return sketch.cells(item, last=length_since(sketch, since)).value
 
 
 def table(sketch: EcmSketch, since: int) -> Vector:
     """Every cell over the ticks after `since`, rounded up, as depth x width."""
-    return np.ceil(sketch.table(last=_length(sketch, since)).value)
+    return np.ceil(sketch.table(last=length_since(sketch, since)).value)
 
 
-def _length(sketch: EcmSketch, since: int) -> int:
+def length_since(sketch: EcmSketch, since: int) -> int:
     """How many ticks lie between `since` and the sketch's clock, which may still be before it."""
     return 0 if sketch.now is None else max(sketch.now - since, 0)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ecmsketch.errors import FormatError
 from ecmsketch.monitor import messages
+from ecmsketch.monitor.change_messages import Width
+from ecmsketch.monitor.changing import Changing
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.messages import Balance, Report, Sync
 from ecmsketch.monitor.watch import MAX_PATIENCE
 from ecmsketch.monitor.wire import Reader, put_blob, put_number, put_signed, put_text, put_vector
 
 
-@dataclass
-class Member:
-    """A site as its coordinator knows it: its newest report, the last answer to it, and requests under way.
+@dataclass(kw_only=True)
+class Asking:
+    """Requests under way to a site, and when they were sent. `asked_first` is None if the site owes nothing."""
 
-    `vector` is the one that `answer` was given for. `asked_first` is None if the site owes no report.
-    """
-
-    number: int = 0
-    checksum: int = 0
-    vector: Vector | None = None
-    answer: Sync | Balance | None = None
-    turn: int = 0
     asked_first: int | None = None
     asked_last: int = 0
     pause: int = 0
@@ -36,12 +30,36 @@ class Member:
         self.asked_last = now
         self.pause = min(2 * self.pause, MAX_PATIENCE * patience) if again else patience
 
-    def drift(self, vector: Vector, scale: int) -> Vector:
+
+@dataclass
+class Member(Asking):
+    """A site as its coordinator knows it: its newest report or change, the last answer, and requests under way.
+
+    vector, base  of the report that `answer` was given for: its vector and its number
+    changing      of a site that sends changes (changes_coordinator.py)
+    """
+
+    number: int = 0
+    checksum: int = 0
+    vector: Vector | None = None
+    base: int = 0
+    answer: Sync | Balance | Width | None = None
+    turn: int = 0
+    changing: Changing | None = None
+
+    def drift(self, vector: Vector, scale: int, reference: Vector) -> Vector:
         """What the site tests at a vector: the vector, and the slack that its last answer gave it."""
         assert self.vector is not None
-        assert self.answer is not None
-        point = self.answer.reference if isinstance(self.answer, Sync) else self.answer.drift
+        point = reference + self.answer.shift if isinstance(self.answer, Balance) else reference
         return point + scale * (vector - self.vector)
+
+    def complete(self, report: Report) -> Report | None:
+        """A report with its whole vector; None if it is to be added to one that is not known any more."""
+        if not report.base:
+            return report
+        if self.vector is None or report.base != self.base or report.vector.shape != self.vector.shape:
+            return None
+        return replace(report, base=0, vector=self.vector + report.vector)
 
 
 class StoredMember(NamedTuple):
@@ -61,9 +79,12 @@ class StoredMember(NamedTuple):
         parts += [put_signed(member.asked_first or 0), put_signed(member.asked_last), put_number(member.pause)]
         parts.append(put_number(member.vector is not None))
         if member.vector is not None and member.answer is not None:
-            parts += [put_vector(member.vector), put_blob(member.answer.encode())]
+            parts += [put_vector(member.vector), put_number(member.base), put_blob(member.answer.encode())]
+        parts.append(put_number(member.changing is not None))
+        if member.changing is not None:
+            parts += member.changing.parts()
         parts.append(put_blob(b"" if self.report is None else self.report.encode()))
-        return parts
+        return [*parts, put_number(0 if self.report is None else self.report.checksum)]
 
     @classmethod
     def read(cls, reader: Reader) -> StoredMember:
@@ -74,13 +95,17 @@ class StoredMember(NamedTuple):
         member.asked_first = asked if has_asked else None
         member.asked_last, member.pause = reader.signed(), reader.number()
         if reader.flag():
-            member.vector = reader.vector()
+            member.vector, member.base = reader.vector(), reader.number()
             answer = messages.decode(reader.blob())
-            if not isinstance(answer, Sync | Balance) or answer.site != name:
+            if not isinstance(answer, Sync | Balance | Width) or answer.site != name:
                 raise reader.wrong(f"the last answer to site {name!r} is not an answer to it")
             member.answer = answer
-        pending = reader.blob()
+        if reader.flag():
+            member.changing = Changing.read_from(reader, name)
+        pending, checksum = reader.blob(), reader.number(2**32 - 1)
         report = messages.decode(pending) if pending else None
-        if report is not None and (not isinstance(report, Report) or report.site != name):
+        if report is None:
+            return cls(name, member, missing, None)
+        if not isinstance(report, Report) or report.site != name or report.base:
             raise FormatError(f"coordinator: the last report of site {name!r} is not a report of its own")
-        return cls(name, member, missing, report)
+        return cls(name, member, missing, replace(report, checksum=checksum))

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ecmsketch.errors import InputError
+from ecmsketch.monitor import change_messages, item_messages
+from ecmsketch.monitor.change_messages import Ack, Change, Width
 from ecmsketch.monitor.functions import Vector
+from ecmsketch.monitor.item_messages import ItemReport, Orders, Welcome
 from ecmsketch.monitor.wire import (
     MAX_NAME,
     Reader,
@@ -23,12 +26,19 @@ HELLO, VIOLATION, ANSWER = 0, 1, 2
 REASONS = ("hello", "violation", "answer")
 
 _REPORT, _REQUEST, _SYNC, _BALANCE, _RECALL = 1, 2, 3, 4, 5
-_KINDS = {_REPORT: "report", _REQUEST: "request", _SYNC: "sync", _BALANCE: "balance", _RECALL: "recall"}
+_KINDS = {_REPORT: "report", _REQUEST: "request", _SYNC: "sync", _BALANCE: "balance", _RECALL: "recall",
+          item_messages.REPORT: "items", item_messages.WELCOME: "welcome", item_messages.ORDERS: "orders",
+          change_messages.CHANGE: "change", change_messages.REPLY: "reply", change_messages.WIDTH: "width",
+          change_messages.ACK: "ack"}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Site to coordinator: my vector. The site then waits for the Sync or Balance that names this report's checksum."""
+    """Site to coordinator: my vector. The site then waits for the answer that names this report's checksum.
+
+    base    the number of the report that was answered last, to whose vector this one is to be added; 0 for none
+    spared  bytes that changes at every check would have taken since then
+    """
 
     site: str
     epoch: int
@@ -36,11 +46,14 @@ class Report:
     tick: int
     reason: int
     vector: Vector
+    base: int = 0
+    spared: int = 0
     checksum: int = 0
 
     def encode(self) -> bytes:
         head = (put_text(self.site), put_number(self.epoch), put_number(self.number), put_signed(self.tick))
-        return seal(_REPORT, (*head, put_number(self.reason), put_vector(self.vector)))
+        tail = (put_number(self.reason), put_number(self.base), put_number(self.spared), put_vector(self.vector))
+        return seal(_REPORT, (*head, *tail))
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,8 @@ class Request:
 class Sync:
     """Coordinator to site: a new epoch of `sites` sites begins; at the vector that you reported, your drift is the
     reference; values from `low` to `high` need no message.
+
+    base  the epoch to whose reference this one is to be added; 0 for none
     """
 
     site: str
@@ -67,24 +82,26 @@ class Sync:
     low: float
     high: float
     reference: Vector
+    base: int = 0
 
     def encode(self) -> bytes:
         head = (put_text(self.site), put_number(self.epoch), put_number(self.answers), put_number(self.sites))
-        return seal(_SYNC, (*head, put_float(self.low), put_float(self.high), put_vector(self.reference)))
+        tail = (put_float(self.low), put_float(self.high), put_number(self.base), put_vector(self.reference))
+        return seal(_SYNC, (*head, *tail))
 
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """Coordinator to site, within an epoch: at the vector that you reported, your drift is this."""
+    """Coordinator to site, within an epoch: at the vector that you reported, your drift is the reference and this."""
 
     site: str
     epoch: int
     answers: int
-    drift: Vector
+    shift: Vector
 
     def encode(self) -> bytes:
         head = (put_text(self.site), put_number(self.epoch), put_number(self.answers))
-        return seal(_BALANCE, (*head, put_vector(self.drift)))
+        return seal(_BALANCE, (*head, put_vector(self.shift)))
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,7 @@ class Recall:
         return seal(_RECALL, (put_text(self.site), put_number(self.number)))
 
 
-Message = Report | Request | Sync | Balance | Recall
+Message = Report | Request | Sync | Balance | Recall | ItemReport | Welcome | Orders | Change | Width | Ack
 
 
 def message_kind(data: bytes) -> str:
@@ -128,7 +145,8 @@ def _open(data: bytes) -> Reader:
 
 def _report(reader: Reader) -> Report:
     site, epoch, number, tick = reader.text(), reader.number(), reader.number(), reader.signed()
-    return Report(site, epoch, number, tick, reader.number(ANSWER), reader.vector(), reader.checksum)
+    reason, base, spared = reader.number(ANSWER), reader.number(), reader.number()
+    return Report(site, epoch, number, tick, reason, reader.vector(), base, spared, reader.checksum)
 
 
 def _request(reader: Reader) -> Request:
@@ -139,7 +157,8 @@ def _sync(reader: Reader) -> Sync:
     site, epoch, answers, sites = reader.text(), reader.number(), reader.number(2**32 - 1), reader.number(2**31)
     if sites < 1:
         raise reader.wrong("a synchronisation of no sites")
-    return Sync(site, epoch, answers, sites, reader.float(), reader.float(), reader.vector())
+    low, high, base = reader.float(), reader.float(), reader.number()
+    return Sync(site, epoch, answers, sites, low, high, reader.vector(), base)
 
 
 def _balance(reader: Reader) -> Balance:
@@ -156,6 +175,13 @@ _DECODERS: dict[int, Callable[[Reader], Message]] = {
     _SYNC: _sync,
     _BALANCE: _balance,
     _RECALL: _recall,
+    item_messages.REPORT: item_messages.read_report,
+    item_messages.WELCOME: item_messages.read_welcome,
+    item_messages.ORDERS: item_messages.read_orders,
+    change_messages.CHANGE: change_messages.read_change,
+    change_messages.REPLY: change_messages.read_change,
+    change_messages.WIDTH: change_messages.read_width,
+    change_messages.ACK: change_messages.read_ack,
 }
 
 
@@ -164,3 +190,13 @@ def check_name(site: str) -> str:
     if not isinstance(site, str) or not site or len(site.encode()) > MAX_NAME:
         raise InputError(f"site: expected a name of 1 to {MAX_NAME} bytes, got {site!r}")
     return site
+
+
+def check_vector(site: str, vector: Vector, shape: tuple[int, ...]) -> None:
+    """Refuse a site's vector if it has another shape than those of the others."""
+    check_name(site)
+    if vector.shape != shape:
+        raise InputError(
+            f"message: site {site!r} reports a vector of shape {vector.shape}, others {shape}; "
+            "do they all watch the same?"
+        )

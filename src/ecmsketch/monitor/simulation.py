@@ -11,15 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import InputError
+from ecmsketch.monitor.alert import Alert
+from ecmsketch.monitor.changes_coordinator import ChangesCoordinator
 from ecmsketch.monitor.channel import Channel, Post
-from ecmsketch.monitor.coordinator import Alert, Coordinator
+from ecmsketch.monitor.coordinator import Coordinator
 from ecmsketch.monitor.events import Events, ExactWindow, Observed
-from ecmsketch.monitor.functions import Vector
-from ecmsketch.monitor.messages import ANSWER, Report, message_kind
-from ecmsketch.monitor.site import Site, VectorSite
+from ecmsketch.monitor.messages import message_kind
+from ecmsketch.monitor.site import Site
+from ecmsketch.monitor.standings import item_standing, vector_standing
+from ecmsketch.monitor.synchronising import Synchronising
+from ecmsketch.monitor.vector_site import VectorSite
 from ecmsketch.monitor.watch import Watch
 
 _COORDINATOR = ""
+_MOST_STEPS = 512
+"""The longest period of synchronising that is tried, in checks."""
 
 
 class Outage(NamedTuple):
@@ -44,7 +50,6 @@ class Moment(NamedTuple):
     messages: int
     bytes: int
     syncs: int
-    report_bytes: int
 
 
 @dataclass
@@ -54,6 +59,7 @@ class Simulation:
     messages, bytes  sent, by kind: report, request, sync, balance, recall; what the channel doubles counts once
     moments          after every step: `value` and `region` are of the sites' own vectors, `truth` of the exact
                      frequencies, `known_value` and `known_region` are the coordinator's
+    synchronising    what synchronising would have taken, if baselines were asked for
     """
 
     watch: Watch
@@ -64,6 +70,7 @@ class Simulation:
     moments: list[Moment] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    synchronising: Synchronising = field(default_factory=lambda: Synchronising(1, 0))
 
     def column(self, name: str) -> NDArray[Any]:
         """One column of the moments."""
@@ -109,7 +116,7 @@ def simulate(
 
     sites      names of sites beyond those in the events
     truth      also compute the exact value at every step
-    baselines  also count the bytes that reporting every site's vector at every step would take
+    baselines  also count the bytes that synchronising all sites would take, for many periods
     """
     names = [str(name) for name in (*events.site_names, *sites)]
     last = watch.last or 0
@@ -134,7 +141,7 @@ def _observe(run: _Run, places: Mapping[str, Site], tick: int, batches: list[Obs
     down = run.down(tick)
     for batch in batches:
         if batch.site not in down:
-            run.send(tick, places[batch.site].observe(batch.items, batch.ticks, batch.weights, batch.stream))
+            places[batch.site].observe(batch.items, batch.ticks, batch.weights, batch.stream, check=False)
     for name, site in places.items():
         if name not in down:
             run.send(tick, site.tick(tick))
@@ -169,10 +176,11 @@ class _Run:
         outages: list[Outage],
         baselines: bool,
     ) -> None:
-        self._watch, self._places, self._outages, self._baselines = watch, places, outages, baselines
+        self._watch, self._places, self._outages = watch, places, outages
         self._coordinator = Coordinator(watch, places)
         self._post = Post(channel)
         self.simulation = Simulation(watch, len(places), every)
+        self.simulation.synchronising = Synchronising(every, _MOST_STEPS if baselines else 0)
         self.simulation.alerts, self.simulation.counts = self._coordinator.alerts, self._coordinator.counts
 
     def down(self, tick: int) -> set[str]:
@@ -191,6 +199,7 @@ class _Run:
             self.send(tick, [message], name)
         self._exchange(tick)
         self.simulation.moments.append(self._moment(tick, truth))
+        self.simulation.synchronising.step(self._places, tick)
 
     def _exchange(self, tick: int) -> None:
         """Deliver messages and send the answers, until nothing more arrives at this tick."""
@@ -205,35 +214,23 @@ class _Run:
                     self.send(tick, [message], name)
 
     def _moment(self, tick: int, truth: float | None) -> Moment:
-        watch, coordinator, simulation = self._watch, self._coordinator, self.simulation
+        coordinator, simulation = self._coordinator, self.simulation
         present = {name: site for name, site in self._places.items() if name not in coordinator.missing}
-        vectors = [site.vector for site in present.values()]
-        value = watch.function.value(_combined(watch, [vector for vector in vectors if vector is not None]))
-        region = watch.threshold.region(value)
+        standing = (item_standing if self._watch.function.per_item else vector_standing)(coordinator, present)
         synchronised = all(site.synchronised for site in present.values())
         settled = synchronised and not coordinator.syncing and not (self.down(tick) & present.keys())
-        low, high = coordinator.bounds or (-np.inf, np.inf)
-        slip = 1e-9 * max(abs(value), 1.0)  # of floating point
-        report_bytes = 0
-        if self._baselines:
-            reports = (Report(name, 1, 1, tick, ANSWER, site.vector) for name, site in present.items())  # type: ignore[arg-type]
-            report_bytes = sum(len(report.encode()) for report in reports)
+        if isinstance(coordinator, ChangesCoordinator) and coordinator.mode == "changes":
+            settled = settled and (self._watch.patience is not None or not self._post.under_way(_COORDINATOR))
         return Moment(
             tick,
             settled,
-            settled and not low - slip <= value <= high + slip,
-            value,
-            region,
+            settled and not standing.right,
+            standing.value,
+            standing.region,
             np.nan if truth is None else truth,
             np.nan if coordinator.value is None else coordinator.value,
             -1 if coordinator.region is None else coordinator.region,
             simulation.messages.total(),
             simulation.bytes.total(),
             coordinator.counts["syncs"],
-            report_bytes,
         )
-
-
-def _combined(watch: Watch, vectors: list[Vector]) -> Vector:
-    total: Vector = np.sum(vectors, axis=0)
-    return total if watch.combine == "sum" else total / len(vectors)

@@ -8,20 +8,23 @@ from typing import Any
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
 from ecmsketch.inputs.integers import is_integer
+from ecmsketch.monitor.any_item import ItemFunction
 from ecmsketch.monitor.functions import Function
 from ecmsketch.monitor.thresholds import Above, Threshold
 
 MAX_PATIENCE = 4
 """The longest pause between two sendings of a message, as a multiple of the patience."""
-CHOICES = {"combine": ("sum", "average"), "test": ("zone", "ball"), "balance": ("lazy", "eager")}
+CHOICES = {"combine": ("sum", "average"), "test": ("zone", "ball"), "balance": ("lazy", "eager"),
+           "mode": ("auto", "zones", "changes")}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Watch:
     """A function of all sites' streams, over their last so many ticks, and a threshold.
 
-    function   SelfJoin(), Frequency(item), InnerProduct(a, b), Total(), HeavyHitterShare(item, phi) or Custom(...)
-    threshold  Above(tau), Between(low, high) or Tracking(theta)
+    function   SelfJoin(), Frequency(item), InnerProduct(a, b), Total(), HeavyHitterShare(item, phi) or Custom(...);
+               AnyItem(count) or AnyShare(share) for whichever item it may be
+    threshold  Above(tau), Between(low, high) or Tracking(theta); left out for AnyItem and AnyShare, which have one
     last       ticks, at most the sketches' window; left out if sites are given vectors instead of arrivals
     sketch     the config of every site's sketches
     combine    "sum": the function is of the sum over all sites; "average": of their average
@@ -29,17 +32,20 @@ class Watch:
                as with "ball"); "ball": while the ball between it and the reference is admissible. "zone" sends less
     balance    "lazy": on a violation one further site after the other is asked, until their average passes the test;
                "eager": all are asked at once
+    mode       "zones": sites are silent while their local test passes; "changes": sites send what has changed, at
+               every check or beyond a width; "auto": whichever takes fewer bytes. AnyItem and AnyShare have their own
     patience   ticks after which an unanswered message is sent again; None if the channel loses nothing
     give_up    ticks after which a silent site is left out until it answers again; None for never
     """
 
     function: Function
-    threshold: Threshold
+    threshold: Threshold = None  # type: ignore[assignment]  # AnyItem and AnyShare bring one
     last: int | None = None
     sketch: SketchConfig | None = None
     combine: str = "sum"
     test: str = "zone"
     balance: str = "lazy"
+    mode: str = "auto"
     patience: int | None = None
     give_up: int | None = None
 
@@ -50,10 +56,20 @@ class Watch:
                 raise ConfigError(f"{name}: expected {expected}, got {getattr(self, name)!r}")
         if not isinstance(self.function, Function):
             raise ConfigError(f"function: expected one such as SelfJoin(), got {self.function!r}")
-        if not hasattr(self.threshold, "bounds"):
+        if isinstance(self.function, ItemFunction):
+            self._take_threshold(self.function)
+        elif not hasattr(self.threshold, "bounds"):
             raise ConfigError(f"threshold: expected one such as Above(1000), got {self.threshold!r}")
         self._check_ticks_and_sketch()
         self.function.check_config(self.sketch)
+
+    def _take_threshold(self, function: ItemFunction) -> None:
+        """Show the threshold that the function has itself."""
+        if self.threshold not in (None, function.threshold) or self.combine != "sum":
+            raise ConfigError(
+                f"threshold, combine: {function!r} has its own threshold, and counts at all sites add up; give neither"
+            )
+        object.__setattr__(self, "threshold", function.threshold)
 
     def _check_ticks_and_sketch(self) -> None:
         for name in ("patience", "give_up"):

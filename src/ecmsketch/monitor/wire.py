@@ -1,38 +1,36 @@
-"""Bytes of messages and of states: an envelope with a checksum, and readers that trust nothing."""
+"""Bytes of messages and of states: an envelope with a checksum, and a reader that trusts nothing."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from math import prod
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecmsketch.config.sketch_config import MAX_CELLS
 from ecmsketch.errors import FormatError
-from ecmsketch.kernels.varint import MAX_BYTES, get_varints, put_varints
+from ecmsketch.kernels.varint import MAX_BYTES, get_varints
 from ecmsketch.monitor.functions import Vector
+from ecmsketch.monitor.vector_bytes import put_vector as put_vector
+from ecmsketch.monitor.vector_bytes import read_vector
 
-MAGIC = b"ECMM"
-VERSION = 1
+MAGIC = 0xE0
+"""The upper half of the first byte. The lower half is the version."""
+VERSION = 2
+_FIRST = b"ECMM"
+"""What bytes of version 1 begin with."""
 MAX_NAME = 1024
 """Bytes of a site's or a stream's name."""
-_HEADER = struct.Struct("<4sBB")
+_HEADER = struct.Struct("<BB")
 _CHECKSUM = struct.Struct("<I")
 _FLOAT = struct.Struct("<d")
-_WHOLE, _FLOATS, _FEW = 0, 1, 2
-_MAX_WHOLE = 2.0**53
-_MAX_DIMENSIONS = 3
-_MAX_SPARSE = 2**22
-"""Entries of a vector whose zeros are left out: few bytes must not ask for much memory."""
 
 
 def seal(kind: int, parts: Iterable[bytes]) -> bytes:
     """Parts as one message: header, parts, checksum."""
-    body = b"".join([_HEADER.pack(MAGIC, VERSION, kind), *parts])
+    body = b"".join([_HEADER.pack(MAGIC | VERSION, kind), *parts])
     return body + _CHECKSUM.pack(crc32(body))
 
 
@@ -71,23 +69,6 @@ def put_text(text: str) -> bytes:
     return put_blob(text.encode())
 
 
-def put_vector(vector: Vector) -> bytes:
-    """Shape and entries: whole numbers in as few bytes as they need, others in eight; mostly zeros without them."""
-    shape = b"".join(put_number(length) for length in (vector.ndim, *vector.shape))
-    flat = vector.ravel()
-    if len(flat) and (np.abs(flat).max() >= _MAX_WHOLE or (flat != np.rint(flat)).any()):
-        return bytes((_FLOATS,)) + shape + flat.astype("<f8").tobytes()
-    whole = flat.astype(np.int64)
-    (places,) = np.nonzero(whole)
-    if 3 * len(places) > len(whole) or len(whole) > _MAX_SPARSE:
-        return bytes((_WHOLE,)) + shape + put_varints((whole << 1) ^ (whole >> 63))
-    some = whole[places]
-    gaps = np.diff(places, prepend=-1)
-    return (
-        bytes((_FEW,)) + shape + put_number(len(places)) + put_varints(gaps) + put_varints((some << 1) ^ (some >> 63))
-    )
-
-
 class Reader:
     """Takes sealed bytes apart, in order; anything unexpected is a FormatError."""
 
@@ -98,11 +79,13 @@ class Reader:
             raise FormatError(f"{what}: expected bytes, got {type(data).__name__}") from error
         self._what, self._at = what, _HEADER.size
         self._end = len(self._data) - _CHECKSUM.size
-        if self._end < _HEADER.size or not self._data.startswith(MAGIC):
-            raise self.wrong(f"expected bytes that begin with {MAGIC!r} and end with a checksum, got others")
-        _, version, self.kind = _HEADER.unpack_from(self._data)
-        if version != VERSION:
-            raise self.wrong(f"version {version} is unknown, expected {VERSION}")
+        if self._data.startswith(_FIRST):
+            raise self.wrong(f"version 1 is not read any more, expected {VERSION}; use the same release on all sides")
+        if self._end < _HEADER.size or self._data[0] & 0xF0 != MAGIC:
+            raise self.wrong(f"expected bytes that begin with {MAGIC | VERSION:#x} and end with a checksum, got others")
+        first, self.kind = _HEADER.unpack_from(self._data)
+        if first & 0x0F != VERSION:
+            raise self.wrong(f"version {first & 0x0F} is unknown, expected {VERSION}")
         if crc32(self._data[: self._end]) != checksum(self._data):
             raise self.wrong("the checksum does not match; the bytes are damaged")
         self.checksum = checksum(self._data)
@@ -151,27 +134,9 @@ class Reader:
             raise self.wrong("a name is not UTF-8") from error
 
     def vector(self) -> Vector:
-        form = self.number(_FEW)
-        shape = tuple(self.number(MAX_CELLS) for _ in range(self.number(_MAX_DIMENSIONS)))
-        size = prod(shape)
-        if form == _FLOATS:
-            vector = np.frombuffer(self.take(8 * size), "<f8").astype(np.float64)
-        elif form == _WHOLE:
-            vector = self._whole(size)
-        else:
-            if size > _MAX_SPARSE:
-                raise self.wrong(f"a vector of {size} numbers, expected at most {_MAX_SPARSE} with zeros left out")
-            count = self.number(size)
-            places = np.cumsum(self._numbers(count)) - 1
-            if ((places < 0) | (places >= size)).any() or (np.diff(places) < 1).any():
-                raise self.wrong("a vector has entries outside of it, or twice")
-            vector = np.zeros(size)
-            vector[places] = self._whole(count)
-        if not np.isfinite(vector).all():
-            raise self.wrong("a vector has entries that are not finite")
-        return vector.reshape(shape)
+        return read_vector(self)
 
-    def _numbers(self, count: int) -> NDArray[np.int64]:
+    def numbers(self, count: int) -> NDArray[np.int64]:
         if count > self._end - self._at:
             raise self.wrong(f"{count} numbers do not fit into its bytes")
         numbers: NDArray[np.int64]
@@ -180,10 +145,6 @@ class Reader:
             raise self.wrong("a vector ends early")
         self._at = int(at)
         return numbers
-
-    def _whole(self, count: int) -> Vector:
-        numbers = self._numbers(count)
-        return ((numbers >> 1) ^ -(numbers & 1)).astype(np.float64)
 
     def done(self) -> None:
         if self._at != self._end:

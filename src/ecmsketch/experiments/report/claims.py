@@ -82,7 +82,7 @@ CLAIMS = (
           beyond_checks.levels_bounded),
     Claim("no crossing missed", "Watching misses no crossing of the threshold at any check", "ours", "monitoring",
           beyond_checks.no_crossing_missed),
-    Claim("fewer bytes", "Watching sends at most a tenth of the bytes of shipping the events", "ours", "monitoring",
+    Claim("fewer bytes", "Watching sends at most a tenth of the bytes of packed events", "ours", "monitoring",
           beyond_checks.fewer_bytes),
     Claim("lazy union", "Keeping the sketches of all sites errs no more than merging them", "ours", "union",
           beyond_checks.lazy_union),

@@ -14,7 +14,8 @@ NOTES = {
     "up. All sketches are read with interpolation.",
     "monitoring": "The question is whether the value over the last fifteenth of the time is above a threshold, chosen "
     "such that it is above it for a tenth of the time. The simulation runs the real sites and the real coordinator, "
-    "and counts the bytes that they send. Tuned synchronising has the longest period that is never wrong for more "
+    "and counts the bytes that they send. Synchronising uses the same encoding of changes as sites do, and needs no "
+    "answers. Tuned synchronising has the longest period that is never wrong for more "
     "than a tenth of the range; choosing it takes knowledge of the future.",
     "peers": "All peers get the same events, except that Spark's windows get fewer: they put every event into a "
     "hundred windows. All Count-Min tables have the width and depth of epsilon 0.01. Our sketch is fed in batches; "

@@ -136,11 +136,11 @@ def _union(result: StoredResult) -> Lines:
 
 
 def _monitoring(result: StoredResult) -> Lines:
-    head = ("function", "method", "sites", "events", "messages", "bytes", "checks missed", "wrong for up to")
+    head = ("function", "method", "sites", "checks", "messages", "bytes", "checks missed", "wrong for up to")
     return markdown_table(
         head,
         [
-            (row["function"], row["method"], row["sites"], short_number(row["events"]), short_number(row["messages"]),
+            (row["function"], row["method"], row["sites"], row["checks"], short_number(row["messages"]),
              byte_size(row["bytes"]), row["missed"], f"{row['lag']} s")
             for row in result.rows
         ],
