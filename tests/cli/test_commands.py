@@ -99,6 +99,8 @@ def test_help_is_quick_and_imports_nothing_heavy():
         "quantile",
         "inspect",
         "monitor",
+        "coordinator",
+        "site",
         "reproduce",
     ):
         assert command in done.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from ecmsketch.cli.build import build
+from ecmsketch.cli.coordinator import coordinator
 from ecmsketch.cli.generate import generate
 from ecmsketch.cli.inspect import inspect
 from ecmsketch.cli.merge import merge
@@ -15,6 +16,7 @@ from ecmsketch.cli.quantile import quantile
 from ecmsketch.cli.query import query
 from ecmsketch.cli.reproduce import reproduce
 from ecmsketch.cli.serve import serve
+from ecmsketch.cli.site import site
 from ecmsketch.cli.stream import stream
 from ecmsketch.cli.top import top
 
@@ -29,5 +31,5 @@ app = typer.Typer(
 )
 app.command()(with_groups(plan))
 app.add_typer(generate, name="generate")
-for command in (build, stream, merge, query, top, quantile, inspect, monitor, serve, reproduce):
+for command in (build, stream, merge, query, top, quantile, inspect, monitor, coordinator, site, serve, reproduce):
     app.command()(with_groups(command))

@@ -82,7 +82,7 @@ def _check(
 
 def _store(rows: list[Any], store: str, again: bool, as_json: bool) -> None:
     """Write the sketches that were built into a store, and say what was counted and what was rejected."""
-    from ecmsketch.store import SketchRow, SketchStore
+    from ecmsketch.store import Rejected, SketchRow, SketchStore
 
     built = [row for row in rows if row["sketch"] is not None]
     events = sum(row["events"] for row in rows)
@@ -92,7 +92,7 @@ def _store(rows: list[Any], store: str, again: bool, as_json: bool) -> None:
     if reasons and not events:
         raise InputError(_all_rejected(reasons))
     made = [SketchRow(str(row["site"]), bytes(row["sketch"]), row["events"]) for row in built]
-    SketchStore(store).append(made, again=again)
+    SketchStore(store).append(made, again=again, rejected=Rejected(dict(reasons)))
     facts = {
         "store": store,
         "sites": len(built),

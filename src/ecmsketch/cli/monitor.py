@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ecmsketch.cli.alert_text import alert_words
 from ecmsketch.cli.lengths import ahead_ticks
 from ecmsketch.cli.live import LiveOptions, LiveSource
 from ecmsketch.cli.options import Ahead, AsJson, Master
 from ecmsketch.cli.output import changing, say, show_one
-from ecmsketch.cli.times import shown, with_times
+from ecmsketch.cli.times import with_times
 from ecmsketch.cli.watch_options import WatchOptions
 from ecmsketch.cli.webhook_options import WebhookOptions
 from ecmsketch.inputs.kinds import NOTHING
 
 if TYPE_CHECKING:
-    from ecmsketch.monitor import Alert
     from ecmsketch.spark import Status
 
 _EVENT_BYTES = 16
@@ -28,7 +28,8 @@ _EVENT_BYTES = 16
 def monitor(
     options: WatchOptions,
     folder: Annotated[
-        str, typer.Option(help="Folder for the state and messages of this monitor alone.", show_default=False)
+        str,
+        typer.Option(help="Folder or URL for the state and messages of this monitor alone.", show_default=False),
     ],
     live: LiveOptions,
     sending: WebhookOptions,
@@ -47,6 +48,11 @@ def monitor(
     --site server --speed 600 --folder watching --alerts alerts --webhook https://example.org/alerts
     """
     source, site = _checked_source(live, sending, alerts)
+    if sending.webhook is not None and "://" in folder and "://" in (alerts or ""):
+        raise typer.BadParameter(
+            "what was sent to --webhook is noted on this machine: give a path for --folder or for --alerts",
+            param_hint="--folder",
+        )
     config = options.config()
     options.watch(NOTHING)  # raises errors before Spark starts; the kinds of the items are known only then
     from ecmsketch.cli.session import needs_spark, run_until_interrupted, spark_session
@@ -61,7 +67,7 @@ def monitor(
         writer = ecm_spark.monitor_sites(
             events, watch, source.item, source.tick, site, source.weight, stream=stream, folder=folder,
             name=name, ahead=ahead_ticks(ahead, config.unit), alerts=alerts, on_status=on_status,
-            on_alert=lambda alert: say(_words(alert, options.unit)),
+            on_alert=lambda alert: say(alert_words(alert, options.unit)),
         )  # fmt: skip
         with sending.delivering(alerts, folder, name):
             run_until_interrupted(live.start(writer))
@@ -110,10 +116,3 @@ def _facts(status: Status) -> dict[str, Any]:
         "bytes": status.bytes,
         "bytes_saved": shipped - status.bytes,
     }
-
-
-def _words(alert: Alert, unit: str) -> str:
-    if alert.previous is None:
-        return f"watching from {shown(alert.tick, unit)}: value {alert.value:,.0f}, region {alert.region}"
-    way = "up" if alert.region > alert.previous else "down"
-    return f"ALERT at {shown(alert.tick, unit)}: {way} to region {alert.region}, value {alert.value:,.0f}"

@@ -42,7 +42,6 @@ def spark_session(master: str | None, settings: dict[str, str] | None = None) ->
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "4g",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         **(settings or {}),
     }.items():
         builder = builder.config(name, value)

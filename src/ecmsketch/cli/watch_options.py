@@ -25,7 +25,8 @@ class WatchOptions:
     function: Annotated[
         str,
         typer.Option(
-            help="total, self-join, frequency:ITEM, share:ITEM:PHI (0 where the item has that share) or inner:A,B.",
+            help="total, self-join, frequency:ITEM, share:ITEM:PHI (0 where the item has that share) or inner:A,B; "
+            "any-item with --above, or any-share:PHI, for whichever item it may be.",
             show_default=False,
         ),
     ]
@@ -55,15 +56,40 @@ class WatchOptions:
             epsilon=self.epsilon, delta=self.delta, window=self.last, unit=self.unit, counter=self.counter,
             resolution=self.resolution, late="side", window_option="--last",
         )  # fmt: skip
-        return config.replace(lateness=to_ticks(self.lateness, config.unit, "--lateness"))
+        named = self.function.startswith("any-")
+        return config.replace(lateness=to_ticks(self.lateness, config.unit, "--lateness"), heavy_hitters=named)
 
     def watch(self, kinds: Kinds) -> Watch:
         """What to watch, in streams whose items are of these kinds."""
         from ecmsketch.monitor import Watch
 
         config = self.config()
+        any_function = self._any_function()
+        if any_function is not None:
+            watch = Watch(any_function, last=config.window, sketch=config, balance="eager")
+            return watch.no_miss() if self.no_miss else watch
         watch = Watch(read_function(self.function, kinds), self._threshold(), config.window, config, balance="eager")
         return watch.no_miss() if self.no_miss else watch
+
+    def _any_function(self) -> Function | None:
+        """AnyItem or AnyShare, if one of them is asked for: they have a threshold of their own."""
+        from ecmsketch.monitor import AnyItem, AnyShare
+
+        kind, _, share = self.function.partition(":")
+        if kind not in ("any-item", "any-share"):
+            return None
+        given = [name for name in ("above", "between", "within") if getattr(self, name) is not None]
+        if self.function == "any-item" and given == ["above"]:
+            return AnyItem(self.above or 0.0)
+        try:
+            if kind == "any-share" and not given:
+                return AnyShare(float(share))
+        except ValueError:
+            pass
+        raise typer.BadParameter(
+            f"expected any-item with --above COUNT, or any-share:PHI without a threshold, got {self.function!r}",
+            param_hint="--function",
+        )
 
     def _threshold(self) -> Threshold:
         from ecmsketch.monitor import Above, Between, Tracking
@@ -96,5 +122,7 @@ def read_function(text: str, kinds: Kinds) -> Function:
         except ValueError:
             pass
     raise typer.BadParameter(
-        f"expected total, self-join, frequency:ITEM, share:ITEM:PHI or inner:A,B, got {text!r}", param_hint="--function"
+        "expected total, self-join, frequency:ITEM, share:ITEM:PHI, inner:A,B, any-item or any-share:PHI, "
+        f"got {text!r}",
+        param_hint="--function",
     )
