@@ -11,8 +11,10 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import ecmsketch as ecm
 from benchmarks.table import Row, show
@@ -23,6 +25,7 @@ TRIGGER = min(1_000_000, MESSAGES // 10)
 SITES, PARTITIONS, FIRST, SECONDS = 34, 4, 898_000_000, 80_000
 CONFIG = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=86_400, unit="s", late="side", lateness=600)
 TOPIC = "requests"
+Result = TypeVar("Result")
 
 
 def run() -> None:
@@ -37,17 +40,26 @@ def run() -> None:
     spark = _start_spark(connector_jars())
     try:
         broker.create(TOPIC, PARTITIONS)
-        _fill(spark, broker.address)
+        _said("filled", lambda: _fill(spark, broker.address))
         assert sum(broker.ends(TOPIC).values()) == MESSAGES
         messages = _messages(spark, broker.address)
-        read = _rate(messages.writeStream.format("noop"), folder / "read")
-        parsed = _rate(_events(messages).writeStream.format("noop"), folder / "parsed")
-        sketched = _sketch(messages, folder)
-        _show(read, parsed, sketched, _exact(spark, broker.address, folder))
+        read = _said("read", lambda: _rate(messages.writeStream.format("noop"), folder / "read"))
+        parsed = _said("parsed", lambda: _rate(_events(messages).writeStream.format("noop"), folder / "parsed"))
+        sketched = _said("sketched", lambda: _sketch(messages, folder))
+        exact = _said("compared", lambda: _exact(spark, broker.address, folder))
+        _show(read, parsed, sketched, exact)
     finally:
         spark.stop()
         broker.kill()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _said(done: str, work: Callable[[], Result]) -> Result:
+    """Do a step, and say how long it took: the whole takes some minutes."""
+    began = time.perf_counter()
+    result = work()
+    print(f"  the topic was {done} in {time.perf_counter() - began:.0f} s", flush=True)
+    return result
 
 
 def _start_spark(jars: list[Path]) -> Any:

@@ -37,6 +37,8 @@ class Step(NamedTuple):
 
     name: str
     seconds: tuple[float, ...]
+    costs: tuple[many_sites.Cost, ...] = ()
+    """Memory and bytes, of builds."""
 
     def fit(self) -> tuple[float, float]:
         """(Fixed seconds, seconds for each site): relative errors are least, and neither is negative."""
@@ -83,23 +85,28 @@ def _batch(spark: Any, folder: Path) -> list[Step]:
     from ecmsketch import spark as ecm_spark
 
     many_sites.write_events(folder / "warm", 100)
-    found: dict[str, list[float]] = {"build_sketches": [], "build_sketches_from_files": [], "merge_sketches": []}
+    merged: list[float] = []
+    found: dict[str, list[many_sites.Cost]] = {"build_sketches": [], "build_sketches_from_files": []}
     for way in ("build_sketches", "build_sketches_from_files"):
         many_sites.build(spark, folder / "warm", way)
+    warm = ecm_spark.build_sketches_from_files(spark, str(folder / "warm"), many_sites.CONFIG, *many_sites.COLUMNS)
+    _timed(lambda: ecm_spark.merge_sketches(warm, FAN_IN))
     for sites in SITES:
         many_sites.write_events(folder / str(sites), sites)
         for way in ("build_sketches", "build_sketches_from_files"):
-            found[way].append(many_sites.build(spark, folder / str(sites), way).seconds)
+            found[way].append(many_sites.build(spark, folder / str(sites), way))
         built = ecm_spark.build_sketches_from_files(
             spark, str(folder / str(sites)), many_sites.CONFIG, *many_sites.COLUMNS
         )
         built.write.parquet(str(folder / f"built-{sites}"))
         kept = spark.read.parquet(str(folder / f"built-{sites}"))
-        found["merge_sketches"].append(_timed(lambda kept=kept: ecm_spark.merge_sketches(kept, FAN_IN)))
-    return [Step(name, tuple(seconds)) for name, seconds in found.items()]
+        merged.append(_timed(lambda kept=kept: ecm_spark.merge_sketches(kept, FAN_IN)))
+    built_steps = [Step(way, tuple(cost.seconds for cost in costs), tuple(costs)) for way, costs in found.items()]
+    return [*built_steps, Step("merge_sketches", tuple(merged))]
 
 
 def _stores() -> list[Step]:
+    many_sites_store.measure(100)  # compiles
     measured = [many_sites_store.measure(sites) for sites in SITES]
     names = {
         "store: write a snapshot of each site": ("write_seconds", 1),
@@ -147,6 +154,14 @@ def _tell(steps: list[Step], busy: list[Busy]) -> None:
         rows.append(Row(step.name, f"{told} s   {model}   {step.growth():.2f} x linear"))
     show(f"Seconds with {', '.join(f'{sites:,}' for sites in SITES)} sites of {many_sites.EVENTS_A_SITE} events", rows)
     show(
+        "Memory of the workers, and bytes of a sketch",
+        [
+            Row(step.name, "  ".join(f"{cost.worker_bytes / 2**20:5.0f} MB, {cost.sketch_bytes / cost.sites:.0f} bytes"
+                                     for cost in step.costs))
+            for step in steps if step.costs
+        ],
+    )  # fmt: skip
+    show(
         f"A site with {FULL:,} events",
         [
             Row(
@@ -191,7 +206,10 @@ def _keep(steps: list[Step]) -> None:
     with open(RESULTS / "scale.csv", "w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["step", *SITES])
-        table.writerows([step.name, *step.seconds] for step in steps)
+        table.writerows([f"{step.name}, seconds", *step.seconds] for step in steps)
+        for step in (step for step in steps if step.costs):
+            table.writerow([f"{step.name}, bytes of the workers' memory", *(cost.worker_bytes for cost in step.costs)])
+            table.writerow([f"{step.name}, bytes of all sketches", *(cost.sketch_bytes for cost in step.costs)])
     print(f"\n  numbers: {RESULTS / 'scale.csv'}")
 
 
@@ -209,7 +227,7 @@ def _draw(steps: list[Step]) -> None:
         more = np.geomspace(SITES[0], WANTED_SITES, 50)
         axes.loglog(more, fixed + each * more, "-", color=line.get_color(), linewidth=1.2, label=step.name)
     axes.axvspan(SITES[-1], WANTED_SITES, color="0.93", zorder=0)
-    axes.text(SITES[-1] * 1.1, axes.get_ylim()[0] * 1.5, "not run: the fitted lines", fontsize=8, color="0.4")
+    axes.text(0.98, 0.35, "not run:\nthe fitted lines", transform=axes.transAxes, ha="right", va="top", fontsize=8)
     axes.set(xlabel="sites, 50 events each", ylabel="seconds, two cores", xlim=(SITES[0] * 0.8, WANTED_SITES))
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right center", fontsize=8, frameon=False)

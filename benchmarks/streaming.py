@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,7 +171,11 @@ def _soak(spark: Any, folder: Path, name: str, heavy_hitters: bool) -> _Soak:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # Spark writes files under other names first
+            total += path.stat().st_size if path.is_file() else 0
+    return total
 
 
 def _resident() -> int:

@@ -196,7 +196,7 @@ class TestAKilledExecutor:
 class TestConnect:
     def test_building(self, connect, one_process, check):
         assert connect["session"].startswith("pyspark.sql.connect")
-        assert connect["rows in a batch"] == "100000"
+        assert connect["bytes of a batch"] == str(2**31 - 1)
         for site in SITES:
             expected = one_process(ecm.SketchConfig(**NAMED), site).serialize()
             assert bytes_of(connect["one task"][site]) == expected

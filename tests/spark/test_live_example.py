@@ -2,58 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from contextlib import closing, suppress
-from pathlib import Path
-
 import pytest
 
+from live_example import FLOODED, ask, playing, wait_for
+
 pytestmark = pytest.mark.slow
-EXAMPLE = Path(__file__).parents[2] / "examples" / "live.py"
 
 
-def ask(address):
-    with suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:
-        return json.load(answer)
-    return None
-
-
-def wait_for(question, seconds):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        answer = question()
-        if answer:
-            return answer
-        time.sleep(1)
-    raise AssertionError("no answer in time")
-
-
-def test_a_flood_is_noticed_and_ctrl_c_ends_all(tmp_path):
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path / "live.log"
-    with log.open("w") as output:
-        command = [sys.executable, str(EXAMPLE), "--port", str(port), "--speed", "60"]
-        live = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
-    try:
-        api = f"http://127.0.0.1:{port}/api/v1"
+def test_a_flood_that_nobody_named_is_noticed_and_ctrl_c_ends_all(tmp_path):
+    with playing(tmp_path) as (address, said):
+        api = f"{address}/api/v1"
         wait_for(lambda: (ask(f"{api}/sites") or {}).get("sites"), 150)
         alerts = wait_for(
             lambda: [alert for alert in (ask(f"{api}/alerts") or {}).get("alerts", []) if alert["region"] == 1], 120
         )
-        assert alerts[0]["value"] > 1000
+        assert {alert["item"] for alert in alerts} == {FLOODED}
+        assert alerts[0]["lower"] <= alerts[0]["value"] <= alerts[0]["upper"]
+        assert alerts[0]["value"] > 3000
+        assert sum(part["value"] for part in alerts[0]["sites"]) == alerts[0]["value"]
         top = wait_for(lambda: ask(f"{api}/top?k=1&last=5m"), 20)
-        assert top["items"][0]["item"] == 4242
-    finally:
-        live.send_signal(signal.SIGINT)
-        code = live.wait(timeout=60)
-    assert code == 0, log.read_text()
-    assert "Traceback" not in log.read_text()
-    assert ask(f"{api}/sites") is None
+        assert str(top["items"][0]["item"]) == FLOODED
+        assert f"ALARM: page {FLOODED} has" in said()
+
+
+@pytest.mark.parametrize("said", ["Writing a log", "Starting Spark"])
+def test_ctrl_c_ends_it_while_it_starts(tmp_path, said):
+    with playing(tmp_path) as (_, log):
+        wait_for(lambda: said in log(), 60)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
-from ecmsketch.spark import partials, sent_events
+from ecmsketch.spark import partial_rows, partials, sent_events
 from ecmsketch.spark.cleaning import Events
 from ecmsketch.spark.partial_rows import to_batches
 from ecmsketch.spark.partials import PartialSketches
@@ -41,7 +41,7 @@ def build(tasks, recipe, layout, rows=7):
     sent = list(batches_of(tasks, recipe, layout))
     if not sent:
         return {}
-    table = pa.Table.from_batches(sent).sort_by([("site", "ascending"), ("part", "ascending")])
+    table = pa.Table.from_batches(sent).sort_by([(name, "ascending") for name in ("site", "part", "chunk")])
     cut = table.combine_chunks().to_batches(max_chunksize=rows)
     return {row["site"]: row for batch in unite_rows(iter(cut), recipe, layout) for row in batch.to_pylist()}
 
@@ -197,6 +197,29 @@ def test_batches_hold_whole_sites(runs, size):
     assert [n for part in found for n in part.column("n").to_pylist()] == list(range(len(sites)))
     ends = [(part.column("site")[0].as_py(), part.column("site")[-1].as_py()) for part in found]
     assert all(one[1] != two[0] for one, two in pairwise(ends))
+
+
+def test_long_sketches_travel_in_several_rows(monkeypatch):
+    """Rows are short, and a site's sketch is that of whole rows, with its rejected rows."""
+    rng = np.random.default_rng(0)
+    columns = {
+        "site": rng.integers(0, 5, 20_000), "tick": rng.integers(0, 5000, 20_000), "item": rng.integers(0, 99, 20_000)
+    }  # fmt: skip
+    bad = Events(pa.array([None, 1]), pa.array([1, None]), pa.array([0, 4]))
+    layout = Layout(("bigint",), False, False)
+    for recipe in (Recipe(CONFIG), Recipe(CONFIG.replace(counter="eh"))):
+        tasks = [[*events, bad] for events in cut(columns, 6, 3)]
+        whole = build(tasks, recipe, layout)
+        with monkeypatch.context() as patch:
+            patch.setattr(partial_rows, "CHUNK", 100)
+            sent = list(batches_of(tasks, recipe, layout))
+            assert max(len(sketch or b"") for batch in sent for sketch in batch.column("sketch").to_pylist()) == 100
+            assert max(number for batch in sent for number in batch.column("chunk").to_pylist()) > 3
+            assert build(tasks, recipe, layout) == whole
+        assert {site: dict(row["reasons"]) for site, row in whole.items() if row["reasons"]} == {
+            0: {"null item": 3}, 4: {"null tick": 3}
+        }  # fmt: skip
+        assert sum(row["events"] for row in whole.values()) == 20_000
 
 
 def test_rejected_rows_of_small_sites_are_counted_where_they_belong():

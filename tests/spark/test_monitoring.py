@@ -16,7 +16,7 @@ import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
 from ecmsketch.alerts import AlertStore
 from ecmsketch.errors import ConfigError, InputError
-from ecmsketch.monitor import Above, Events, Frequency, InnerProduct, SelfJoin, Watch, simulate
+from ecmsketch.monitor import Above, AnyItem, Events, Frequency, InnerProduct, SelfJoin, Watch, simulate
 from ecmsketch.spark.coordinator_folder import CoordinatorFolder
 from ecmsketch.spark.monitoring import _streams
 
@@ -131,6 +131,29 @@ def test_all_there_is_at_once_is_resolved_before_the_query_ends(spark, flood, tm
     assert seen[-1].reasons == {"empty site": 1, "site name over 1024 bytes": 1, "tick too far ahead": 1}
 
 
+def test_an_address_that_nobody_named_is_found_and_named(spark, flood, tmp_path):
+    log, columns = flood
+    table = pq.read_table(log / "log.parquet").filter(pc.less(pc.field("tick"), 1200))
+    names = pc.binary_join_element_wise("10.0.0.", table["address"].cast(pa.string()), "")
+    (tmp_path / "log").mkdir()
+    pq.write_table(table.set_column(1, "address", names), tmp_path / "log" / "0.parquet")
+    ecm_spark.use_rocksdb(spark)
+    events = spark.readStream.schema(spark.read.parquet(str(tmp_path / "log")).schema).parquet(str(tmp_path / "log"))
+    config = ecm.SketchConfig(
+        epsilon=0.1, delta=0.1, window=LAST, unit="s", late="side", lateness=10, heavy_hitters=True
+    )
+    writer = ecm_spark.monitor_sites(
+        events, Watch(AnyItem(800), last=LAST, sketch=config, balance="eager"), "address", "tick", "site",
+        folder=str(tmp_path / "watching"), name="flood", alerts=str(tmp_path / "alerts"),
+    )  # fmt: skip
+    writer.trigger(availableNow=True).start().awaitTermination()
+    (alert,) = AlertStore(tmp_path / "alerts").read("flood")
+    assert (alert["item"], alert["region"]) == (f"10.0.0.{VICTIM}", 1)
+    assert {site["site"] for site in alert["sites"]} >= {"0", "1", "2", "3"}
+    inside = (columns["tick"] > 1199 - LAST) & (columns["tick"] < 1200)
+    assert alert["lower"] <= (inside & (columns["address"] == VICTIM)).sum() <= alert["upper"]
+
+
 @pytest.mark.slow
 def test_two_streams_and_the_whole_vector(spark, flood, tmp_path):
     log, columns = flood
@@ -150,10 +173,10 @@ def test_two_streams_and_the_whole_vector(spark, flood, tmp_path):
 
 def test_a_folder_is_of_one_watch(tmp_path):
     for _ in range(2):
-        CoordinatorFolder(tmp_path, make_watch(Frequency(VICTIM), 800))
+        CoordinatorFolder(str(tmp_path), make_watch(Frequency(VICTIM), 800))
     for other in (make_watch(Frequency(VICTIM), 900), make_watch(Frequency(8), 800), make_watch(SelfJoin(), 800)):
         with pytest.raises(ConfigError, match="belongs to another watch"):
-            CoordinatorFolder(tmp_path, other)
+            CoordinatorFolder(str(tmp_path), other)
 
 
 def test_a_column_of_any_name_says_which_stream(spark):

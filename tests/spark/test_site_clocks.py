@@ -222,7 +222,7 @@ class Monitor:
 
     def __init__(self, watch, tmp_path):
         self.stream = Stream(SiteWatcher(watch, Recipe(watch.sketch), 10, DAY))
-        self.control = CoordinatorFolder(tmp_path, watch)
+        self.control = CoordinatorFolder(str(tmp_path), watch)
         self.number, self.messages, self.alerts = 0, [], []
 
     def trigger(self, **sites):
@@ -268,7 +268,7 @@ def test_a_monitor_that_starts_above_its_threshold_alarms_once(tmp_path):
     monitor = Monitor(watch, tmp_path)
     monitor.trigger(a=range(START, START + 100))
     assert [(alert.previous, alert.region) for alert in monitor.alerts] == [(0, 1)]
-    monitor.control = CoordinatorFolder(tmp_path, watch)  # a restart
+    monitor.control = CoordinatorFolder(str(tmp_path), watch)  # a restart
     for step in range(3):
         monitor.trigger(a=range(START + 100 + step, START + 110 + step))
     assert len(monitor.alerts) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from pyspark.errors import PySparkException
 import ecmsketch as ecm
 from ecmsketch import spark as ecm_spark
 from ecmsketch.errors import ConfigError, InputError
-from ecmsketch.store import SketchStore
+from ecmsketch.store import Rejected, SketchStore
 from ecmsketch.worldcup98 import SERVERS
 
 SCHEMA = "site string, page string, number bigint, tick bigint, weight bigint"
@@ -153,7 +154,9 @@ def test_late_events_are_counted_in_their_place_or_as_dropped(live, stream, make
     rng = np.random.default_rng(3)
     order = np.argsort(stream["tick"] + rng.integers(0, 2000, 60_000), kind="stable")
     shuffled = {name: column[order] for name, column in stream.items()}
+    nothing = {"site": ["athens"], "page": pa.array([None], pa.string()), "number": [1], "tick": [1], "weight": [1]}
     write(tmp_path / "log", shuffled, pieces(60_000, 3, seed=4))
+    pq.write_table(pa.table(nothing), tmp_path / "log" / "nothing.parquet")
     live(tmp_path / "log", config, tmp_path / "store", tmp_path / "checkpoint")
     found = SketchStore(tmp_path / "store").latest()
     assert sum(sketch.late_counted for sketch in found.values()) > 100
@@ -168,6 +171,8 @@ def test_late_events_are_counted_in_their_place_or_as_dropped(live, stream, make
     assert sum(sketch.late_counted for sketch in found.values()) > 10
     held = sum(sketch.total(last=20_000).value for sketch in found.values())
     assert held + dropped == 60_000
+    counted = sum(sketch.late_counted for sketch in found.values())
+    assert SketchStore(tmp_path / "strict").rejected() == Rejected({"null item": 1}, counted, dropped)
 
 
 def test_what_cannot_be_counted_is_reported_and_idle_sites_move_on(live, spark, make_config, tmp_path):
@@ -210,6 +215,12 @@ def test_what_cannot_be_counted_is_reported_and_idle_sites_move_on(live, spark, 
     assert first[None]["sketch"] is None
     assert first[None]["reasons"] == {"null site": 1, "empty site": 1, "site name over 1024 bytes": 1}
     last = {row["site"]: row for _, row in rows}
+    added, reasons = Counter(), Counter()
+    for _, row in rows:
+        added.update(row["added"] or {})
+    for row in last.values():
+        reasons.update(row["reasons"])
+    assert added == reasons
     assert last["a"]["now"] >= 18_500  # nothing came for it since 10
     assert ecm.load(last["a"]["sketch"]).total(last=1000).value == 0
 

@@ -45,7 +45,7 @@ def build_sketches(
     counted in `rejected`, by reason in `reasons`: among them ticks after `until` and, if the config has a `unit`, ticks
     more than `ahead` (default: a day; None: no limit) after the time of this call. With `bits`, PrefixSketches.
 
-    Sets spark.sql.execution.arrow.maxRecordsPerBatch to 100,000 if it is at its default: several times the speed.
+    Lifts spark.sql.execution.arrow.maxBytesPerBatch if it is at its default, which takes Spark much time (decision 35).
     """
     recipe = with_horizon(make_recipe(config, bits, radix, until), ahead)  # says what is wrong with the config
     chosen = choose(events, config, item, tick, site, weight, numbers_only=bits is not None)
@@ -61,7 +61,7 @@ def build_sketches(
 
 def _sketch_on_workers(chosen: Chosen, recipe: Recipe, layout: Layout) -> DataFrame:
     """Partial sketches of each of Spark's partitions."""
-    read = reader_of(chosen.items, chosen.has_site, chosen.has_weight)
+    read = reader_of(chosen.items, chosen.has_site, chosen.has_weight, chosen.size)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()

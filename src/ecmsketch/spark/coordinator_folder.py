@@ -1,4 +1,4 @@
-"""The coordinator of a monitor, trigger by trigger, in a folder of the driver's machine.
+"""The coordinator of a monitor, trigger by trigger, in a folder of its own.
 
 Its state after every trigger is a file. A trigger that is done again after a crash begins with the state before it,
 takes the same reports, and writes the same files again.
@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.parquet as pq
 from pyspark.sql import Row
 
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.monitor import Alert, Coordinator, Custom, Total, Watch
 from ecmsketch.spark.cleaning import Reasons, add_reasons
-from ecmsketch.spark.outbox import name_of, numbers_in, put
+from ecmsketch.spark.trigger_files import TriggerFiles
 
 _KEPT = 3
 """How many states of the coordinator are kept: that of the current trigger, and some before it."""
@@ -50,24 +48,29 @@ class Status(NamedTuple):
 class CoordinatorFolder:
     """The coordinator of one watch in a folder: `outbox` has its messages, `states` its state after each trigger."""
 
-    def __init__(self, folder: Path, watch: Watch) -> None:
+    def __init__(self, folder: str, watch: Watch) -> None:
         self._watch = watch
-        self.outbox, self._states = str((folder / "outbox").absolute()), folder / "states"
-        for made in (Path(self.outbox), self._states):
-            made.mkdir(parents=True, exist_ok=True)
-        self._claim(folder / "watch.txt")
+        files = TriggerFiles(folder)
+        self._outbox, self._states = files.inside("outbox"), files.inside("states")
+        self._claim(files)
 
-    def _claim(self, path: Path) -> None:
+    @property
+    def outbox(self) -> str:
+        """Where the messages to sites are."""
+        return self._outbox.place
+
+    def _claim(self, files: TriggerFiles) -> None:
         """Refuse a folder of another watch: sites and coordinator go on with what they had agreed upon."""
         function = self._watch.function
         same = "Custom" if isinstance(function, Custom) else repr(function)
         watch = f"{same} {replace(self._watch, function=Total())!r}"
-        if path.exists() and path.read_text() != watch:
+        known = files.text("watch.txt")
+        if known not in (None, watch):
             raise ConfigError(
-                f"folder: {path.parent} belongs to another watch, {path.read_text()}; use a new folder for {watch}, "
-                "or delete this one"
+                f"folder: {files.place} belongs to another watch, {known}; use a new folder for {watch}, or delete "
+                "this one"
             )
-        path.write_text(watch)
+        files.put_text("watch.txt", watch)
 
     def take(self, number: int, rows: Iterable[Row]) -> tuple[Status, list[Alert]]:
         """Take a trigger's reports; returns how the monitor stands, and the alerts that were raised.
@@ -91,25 +94,25 @@ class CoordinatorFolder:
         number = status.batch
         totals = {name: getattr(status, name) for name in ("events", "messages", "bytes", "synchronised")}
         reasons = json.dumps(status.reasons)
-        put(self._states, number, {"coordinator": coordinator.serialize(), "reasons": reasons, **totals})
+        self._states.put(number, {"coordinator": coordinator.serialize(), "reasons": reasons, **totals})
         if out:
-            put(Path(self.outbox), number, *({"site": site, "message": message} for site, message in out))
-        for old in numbers_in(self._states):
+            self._outbox.put(number, *({"site": site, "message": message} for site, message in out))
+        for old in self._states.numbers():
             if old <= number - _KEPT:
-                (self._states / name_of(old)).unlink(missing_ok=True)
+                self._states.delete(old)
 
     def _before(self, number: int) -> tuple[Coordinator, dict[str, Any]]:
         """The coordinator before a trigger, and the counts of all triggers up to then."""
-        known = [old for old in numbers_in(self._states) if old < number]
+        known = [old for old in self._states.numbers() if old < number]
         if not known:
             if number:
                 raise InputError(
-                    f"{self._states}: the coordinator's state is gone, but the checkpoint is at trigger {number}; "
-                    "start again with a new folder"
+                    f"{self._states.place}: the coordinator's state is gone, but the checkpoint is at trigger "
+                    f"{number}; start again with a new folder"
                 )
             nothing: dict[str, Any] = {"events": 0, "messages": 0, "bytes": 0, "synchronised": None, "reasons": {}}
             return Coordinator(self._watch), nothing
-        (row,) = pq.read_table(self._states / name_of(max(known))).to_pylist()
+        (row,) = self._states.read(max(known))
         row["reasons"] = json.loads(row["reasons"])
         return Coordinator.deserialize(row.pop("coordinator"), self._watch), row
 

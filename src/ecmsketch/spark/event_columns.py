@@ -32,6 +32,8 @@ class Chosen(NamedTuple):
     has_site: bool
     has_weight: bool
     site_type: T.DataType
+    size: int
+    """How many units of the column "tick" make a tick. Workers divide: it takes them less time than Spark."""
 
 
 def choose(
@@ -52,7 +54,8 @@ def choose(
     columns = _items(items, types, config, numbers_only)
     names = [f"item_{i}" for i in range(len(columns))]
     chosen = [column.alias(name) for column, name in zip(columns, names, strict=True)]
-    chosen.append(tick_column(tick, types[tick], config).alias("tick"))
+    ticks, size = _fine_ticks(tick, types[tick], config)
+    chosen.append(ticks.alias("tick"))
     site_type: T.DataType = T.StringType()
     if site is not None:
         site_type = types[site]
@@ -63,7 +66,7 @@ def choose(
         if not isinstance(types[weight], _INTEGERS):
             raise InputError(f"weight: expected a column of integers, got {weight!r} of {_name(types[weight])}")
         chosen.append(_bigint(weight).alias("weight"))
-    return Chosen(events.select(*chosen), names, site is not None, weight is not None, site_type)
+    return Chosen(events.select(*chosen), names, site is not None, weight is not None, site_type, size)
 
 
 def item_kinds(events: DataFrame, item: str | Sequence[str]) -> Kinds:
@@ -112,15 +115,24 @@ def _items(names: list[str], types: dict[str, Any], config: SketchConfig, number
 
 def tick_column(name: str, kind: T.DataType, config: SketchConfig) -> Column:
     """A tick: an integer as it is, a timestamp or a date in the config's unit; 2**63 - 1 if 64 bits cannot hold it."""
+    column, size = _fine_ticks(name, kind, config)
+    if size == 1:
+        return column
+    cut = F.call_function("div", column, F.lit(size))  # towards zero, so that nothing overflows
+    return cut - F.when((column < 0) & (column % F.lit(size) != 0), F.lit(1)).otherwise(F.lit(0))
+
+
+def _fine_ticks(name: str, kind: T.DataType, config: SketchConfig) -> tuple[Column, int]:
+    """A column whose values, divided by a number and rounded down, are ticks; and that number."""
     if isinstance(kind, _INTEGERS):
-        return _bigint(name)
+        return _bigint(name), 1
     column = quoted(name)
     if not isinstance(kind, T.TimestampType | T.TimestampNTZType | T.DateType):
         raise InputError(f"tick: expected integers, timestamps or dates, got {name!r} of {_name(kind)}")
     if config.unit is None:
         raise InputError(f"tick: {name!r} has {_name(kind)}s, but the config has no unit; set unit='s', for example")
     if isinstance(kind, T.DateType):
-        return _times(F.unix_date(column).cast("bigint"), TICKS_PER_DAY[config.unit])
+        return _times(F.unix_date(column).cast("bigint"), TICKS_PER_DAY[config.unit]), 1
     if isinstance(kind, T.TimestampNTZType):  # without a zone it counts as UTC, as everywhere
         since = F.timestamp_diff("MICROSECOND", F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'"), column)
         known = column.between(F.expr("TIMESTAMP_NTZ'-200000-01-01'"), F.expr("TIMESTAMP_NTZ'+200000-01-01'"))
@@ -128,10 +140,8 @@ def tick_column(name: str, kind: T.DataType, config: SketchConfig) -> Column:
     else:
         micros = F.unix_micros(column)
     if config.unit in ("us", "ns"):
-        return _times(micros, 1000) if config.unit == "ns" else micros
-    size = F.lit(TICKS_PER_DAY["us"] // TICKS_PER_DAY[config.unit])
-    cut = F.call_function("div", micros, size)  # towards zero, so that nothing overflows
-    return cut - F.when((micros < 0) & (micros % size != 0), F.lit(1)).otherwise(F.lit(0))
+        return (_times(micros, 1000) if config.unit == "ns" else micros), 1
+    return micros, TICKS_PER_DAY["us"] // TICKS_PER_DAY[config.unit]
 
 
 def _times(column: Column, factor: int) -> Column:

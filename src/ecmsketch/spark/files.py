@@ -14,6 +14,7 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.errors import InputError
 from ecmsketch.inputs.kinds import INTEGER
 from ecmsketch.inputs.ticks import Span, Tick
+from ecmsketch.spark.arrow_batches import use_large_batches
 from ecmsketch.spark.column_roles import Roles, make_roles
 from ecmsketch.spark.column_types import decoded_type, kind_of_items
 from ecmsketch.spark.file_checks import check_file
@@ -55,6 +56,7 @@ def build_sketches_from_files(
     """
     recipe = with_horizon(make_recipe(config, bits, radix, until), ahead)
     roles = make_roles(config, item, tick, site, weight, bits)
+    use_large_batches(spark)
     use_driver_python(spark)
     splits = find_splits(paths, format)
     columns = check_file(splits[0], roles, where)

@@ -17,7 +17,7 @@ from ecmsketch.spark.spark_clock import from_millis, next_timer, to_millis
 
 OUTPUT = (
     "site {site}, sketch binary, events bigint, now bigint, late_counted bigint, late_dropped bigint, rejected bigint, "
-    "reasons map<string, bigint>"
+    "reasons map<string, bigint>, added map<string, bigint>"
 )
 """The schema of the sketches that changed in a trigger; {site} is the type of the site."""
 
@@ -137,4 +137,5 @@ def _row(done: Done) -> Row:
         late_dropped=done.late_dropped,
         rejected=sum(record.reasons.values()),
         reasons=record.reasons,
+        added=record.added or None,
     )

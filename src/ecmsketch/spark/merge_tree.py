@@ -14,6 +14,7 @@ from ecmsketch.errors import MergeError
 from ecmsketch.inputs.integers import is_integer
 from ecmsketch.sketch.loading import AnySketch, load
 from ecmsketch.sketch.merging import merge
+from ecmsketch.spark.arrow_batches import small_batches
 from ecmsketch.spark.event_columns import quoted
 from ecmsketch.spark.failures import spark_errors
 from ecmsketch.spark.workers import use_driver_python
@@ -54,7 +55,7 @@ def merge_sketches(
     width = fan_in or FAN_IN
     chosen = sketches.select(quoted(site).alias("site"), quoted(sketch).alias("sketch"))
     known = chosen.where(F.col("sketch").isNotNull())
-    with spark_errors():
+    with spark_errors(), small_batches(sketches.sparkSession):
         names = sorted((row["site"] for row in known.select("site").collect()), key=lambda name: (name is None, name))
         if not names:
             raise MergeError("no sketches were given to be merged; give at least one row")

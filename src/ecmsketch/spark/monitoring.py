@@ -10,7 +10,6 @@ left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +50,8 @@ def monitor_sites(
 ) -> Any:
     """A DataStreamWriter, to be started, that watches a threshold over all sites of a stream.
 
-    folder     a folder on this machine for this watch alone: checkpoint, messages and the coordinator's state
+    folder     for this watch alone: checkpoint, messages and the coordinator's state; a path of this machine, or a URL
+               that both Spark and pyarrow can write to, such as s3://bucket/watch
     name       the query's name, also in the Delta table `alerts`, into which each alert is written once
     stream     the column that names an event's stream, for InnerProduct(a, b); events of other streams are left out
     every      ticks after which a site without events is checked too; default: a hundredth of watch.last
@@ -65,12 +65,12 @@ def monitor_sites(
     _check(events, watch, stream)
     use_driver_python(events.sparkSession)
     check_watched(events, item, watch.function.items)
-    coordinator = CoordinatorFolder(Path(folder), watch)
+    coordinator = CoordinatorFolder(folder, watch)
     columns = _Columns(item, tick, site, weight, stream)
     said = _reports(events, watch, columns, coordinator.outbox, every, ahead)
     act = _each_trigger(coordinator, events.sparkSession, name, alerts, on_alert, on_status)
     writer = said.writeStream.queryName(name).outputMode("update").foreachBatch(act)
-    return writer.option("checkpointLocation", str(Path(folder) / "checkpoint"))
+    return writer.option("checkpointLocation", f"{folder.rstrip('/')}/checkpoint")
 
 
 class _Columns(NamedTuple):

@@ -8,16 +8,13 @@ left. The driver reads the files, and the messages travel with the tasks. Files 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ecmsketch.whole_files import whole_file
+from ecmsketch.spark.trigger_files import TriggerFiles
 
 
 class OutboxSource(DataSource):
@@ -34,14 +31,14 @@ class OutboxSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader that readStream uses."""
-        return OutboxReader(Path(self.options["path"]))
+        return OutboxReader(self.options["path"])
 
 
 class OutboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets are the numbers of triggers whose messages are read."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: str) -> None:
+        self._files = TriggerFiles(folder)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Do nothing: answers to this run's own reports belong to the run, so no end is fixed."""
@@ -52,13 +49,13 @@ class OutboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
         """The number of the newest file."""
-        return {"number": max([start["number"], *numbers_in(self._folder)])}
+        return {"number": max([start["number"], *self._files.numbers()])}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """All messages between two offsets, read in the driver."""
-        wanted = [number for number in numbers_in(self._folder) if start["number"] < number <= end["number"]]
-        tables = [pq.read_table(self._folder / name_of(number)).to_pylist() for number in wanted]
-        return [InputPartition([(row["site"], row["message"]) for table in tables for row in table])]
+        wanted = [number for number in self._files.numbers() if start["number"] < number <= end["number"]]
+        rows = [row for number in wanted for row in self._files.read(number)]
+        return [InputPartition([(row["site"], row["message"]) for row in rows])]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[str, bytes]]:
         """The messages themselves."""
@@ -66,22 +63,6 @@ class OutboxReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, int]) -> None:
         """Delete the messages of triggers that are done: they are not needed again."""
-        for number in numbers_in(self._folder):
+        for number in self._files.numbers():
             if number <= end["number"]:
-                (self._folder / name_of(number)).unlink(missing_ok=True)
-
-
-def name_of(number: int) -> str:
-    """The name of a trigger's file."""
-    return f"{number:012d}.parquet"
-
-
-def numbers_in(folder: Path) -> list[int]:
-    """The numbers of the triggers that have a file, in order."""
-    return sorted(int(path.stem) for path in folder.glob("*.parquet"))
-
-
-def put(folder: Path, number: int, *rows: dict[str, Any]) -> None:
-    """Write the messages of a trigger into its file."""
-    with whole_file(folder / name_of(number)) as part:
-        pq.write_table(pa.Table.from_pylist(list(rows)), part)
+                self._files.delete(number)

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 
 from ecmsketch.spark import cleaning
 from ecmsketch.spark.arrow_batches import reader_of, use_large_batches
-from ecmsketch.spark.cleaning import Reasons, Rows
+from ecmsketch.spark.cleaning import Events, Reasons, Rows
 from ecmsketch.spark.clocks import newest_of_most
 from ecmsketch.spark.event_columns import choose
 from ecmsketch.spark.gathered_rows import GatheredEvents
@@ -65,7 +65,8 @@ class Packed:
         text = isinstance(chosen.site_type, T.StringType)
         self.site_type = chosen.site_type
         self.key_type = "string" if text else "bigint"
-        pack = _packer(chosen.items, chosen.has_site, chosen.has_weight, recipe, text, ahead, form)
+        read = reader_of(chosen.items, chosen.has_site, chosen.has_weight, chosen.size)
+        pack = _packer(read, recipe, text, ahead, form)
         self.rows = chosen.events.mapInArrow(pack, form.schema.format(site=self.key_type))
 
 
@@ -82,11 +83,8 @@ def add_reasons(reasons: Reasons, rows: Iterable[Row]) -> None:
         cleaning.add_reasons(reasons, dict(row["reasons"] or {}))
 
 
-def _packer(
-    items: list[str], has_site: bool, has_weight: bool, recipe: Recipe, text: bool, ahead: int | None, form: Form
-) -> Any:
+def _packer(read: Callable[[Any], Events], recipe: Recipe, text: bool, ahead: int | None, form: Form) -> Any:
     """A function for mapInArrow that packs what can be counted, and says why the rest cannot."""
-    read = reader_of(items, has_site, has_weight)
     unit = recipe.config.unit
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,12 +18,14 @@ from ecmsketch.spark.site_uniting import SKETCHES, unite_rows
 _REASONS = pa.map_(pa.string(), pa.int64())
 _ROWS, _BYTES = 4096, 2**22
 """The most sketches, and about the most bytes of them, that are handed to Spark at a time."""
+CHUNK = 2**14
+"""The most bytes of a sketch in one row. Spark hands rows to Python some thousands at a time, however long they are."""
 
 
 def partial_schema(layout: Layout) -> str:
     """The schema of partial sketches as rows."""
     sent = "".join(f", {name} binary" for name in layout.columns)
-    return _schema(layout, "part bigint, ") + sent
+    return _schema(layout, "part bigint, chunk bigint, ") + sent
 
 
 def _schema(layout: Layout, more: str = "") -> str:
@@ -51,15 +53,28 @@ def to_batches(parts: Iterator[Part], layout: Layout) -> Iterator[pa.RecordBatch
 
 
 def _sketches_batch(partials: list[Partial], layout: Layout) -> pa.RecordBatch:
-    count = len(partials)
+    rows = [row for partial in partials for row in _chunks(partial)]
+    count = len(rows)
     columns = {
-        "site": pa.array([partial.site for partial in partials], _site_type(layout)),
-        "sketch": pa.array([partial.sketch for partial in partials], pa.binary()),
-        "reasons": pa.array([list(partial.reasons.items()) for partial in partials], _REASONS),
+        "site": pa.array([row.site for _, row in rows], _site_type(layout)),
+        "chunk": pa.array([chunk for chunk, _ in rows], pa.int64()),
+        "sketch": pa.array([row.sketch for _, row in rows], pa.binary()),
+        "reasons": pa.array([list(row.reasons.items()) for _, row in rows], _REASONS),
     }
     for name in ("part", "events", "first_tick", "last_tick"):
-        columns[name] = pa.array([getattr(partial, name) for partial in partials], pa.int64())
+        columns[name] = pa.array([getattr(row, name) for _, row in rows], pa.int64())
     return _batch(columns | {name: pa.nulls(count, pa.binary()) for name in layout.columns}, layout)
+
+
+def _chunks(partial: Partial) -> Iterator[tuple[int, Partial]]:
+    """A partial sketch as numbered rows. The first one says all; the others have only more bytes of the sketch."""
+    sketch = partial.sketch
+    if sketch is None or len(sketch) <= CHUNK:
+        yield 0, partial
+        return
+    yield 0, partial._replace(sketch=sketch[:CHUNK])
+    for number, begin in enumerate(range(CHUNK, len(sketch), CHUNK), 1):
+        yield number, Partial(partial.site, partial.part, sketch[begin : begin + CHUNK], 0, None, None, {})
 
 
 def _events_batches(part: PartialEvents, layout: Layout) -> Iterator[pa.RecordBatch]:
@@ -68,6 +83,7 @@ def _events_batches(part: PartialEvents, layout: Layout) -> Iterator[pa.RecordBa
         columns = {
             "site": names.cast(_site_type(layout)),
             "part": pa.array(np.full(count, part.part)),
+            "chunk": pa.array(np.zeros(count, np.int64)),
             "sketch": pa.nulls(count, pa.binary()),
             "events": pa.array(counts),
             "first_tick": pa.nulls(count, pa.int64()),
@@ -78,7 +94,7 @@ def _events_batches(part: PartialEvents, layout: Layout) -> Iterator[pa.RecordBa
 
 
 def _batch(columns: dict[str, Any], layout: Layout) -> pa.RecordBatch:
-    names = ["site", "part", *SKETCHES[1:], *layout.columns]
+    names = ["site", "part", "chunk", *SKETCHES[1:], *layout.columns]
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
@@ -92,7 +108,7 @@ def unite_partials(partials: DataFrame, recipe: Recipe, layout: Layout, site_typ
     def unite(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from unite_rows(batches, recipe, layout)
 
-    together = partials.repartition("site").sortWithinPartitions("site", "part")
+    together = partials.repartition("site").sortWithinPartitions("site", "part", "chunk")
     united = together.mapInArrow(unite, _schema(layout))
     reasons = united.selectExpr(
         "site", "sketch", "events", "first_tick", "last_tick",

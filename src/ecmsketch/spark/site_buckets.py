@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecmsketch.inputs.ticks import MAX_TICK
-from ecmsketch.spark.cleaning import Reasons
+from ecmsketch.spark.cleaning import Reasons, add_reasons
 from ecmsketch.spark.clocks import Clock
 from ecmsketch.spark.row_order import Ints
 from ecmsketch.spark.site_groups import bucket_bits, hash_sites
@@ -46,6 +46,13 @@ class SiteRecord:
     large: bool = False
     """Whether the sketch is kept on its own, and not here."""
     sketch: bytes | None = None
+    added: Reasons = field(default_factory=dict)
+    """What this trigger adds to `reasons`; it is not kept."""
+
+    def reject(self, more: Reasons) -> None:
+        """Count rows that are rejected."""
+        add_reasons(self.reasons, more)
+        add_reasons(self.added, more)
 
 
 class Bucket:

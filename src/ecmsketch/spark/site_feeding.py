@@ -22,6 +22,8 @@ from ecmsketch.spark.group_packing import Arrived
 from ecmsketch.spark.recipe import Recipe
 from ecmsketch.spark.site_buckets import SiteRecord
 
+LATE_COUNTED, LATE_DROPPED = "late_counted", "late_dropped"
+"""What the column `added` calls late rows; no reason to reject a row is called so."""
 _NO_TICKS = np.empty(0, np.int64)
 
 
@@ -56,16 +58,16 @@ class SiteFeeder:
         self, record: SiteRecord, sketch: bytes | None, arrived: Arrived, newest: int | None, wall: int | None
     ) -> Work:
         """Decide which of a site's events are believed. A site with events keeps its own clock."""
-        cleaning.add_reasons(record.reasons, arrived.reasons)
+        record.reject(arrived.reasons)
         record.clock = record.clock.hear(newest, record.now, self._ahead)
         rows = arrived.rows
         if rows is None:
             return Work(record, sketch)
         if began_wrong(rows.ticks, record.now, record.events, self._ahead, record.clock):
-            cleaning.add_reasons(record.reasons, {cleaning.TOO_FAR_AHEAD: record.events})
+            record.reject({cleaning.TOO_FAR_AHEAD: record.events})
             record.events, record.now, sketch = 0, None, None
         believed, record.clock = judge(rows.ticks, record.now, wall, self._ahead, record.clock)
-        cleaning.add_reasons(record.reasons, {cleaning.TOO_FAR_AHEAD: len(rows.ticks) - believed})
+        record.reject({cleaning.TOO_FAR_AHEAD: len(rows.ticks) - believed})
         some = rows if believed == len(rows.ticks) else rows.part(0, believed) if believed else None
         return Work(record, sketch, some)
 
@@ -114,19 +116,23 @@ class SiteFeeder:
             return Done(record, None, 0, 0)
         sketch = sketch or self._recipe.new(str(record.site))
         self._check(record.site, sketch)
+        before = sketch.late_counted, sketch.late_dropped
         if rows is not None:
             self._count(record, sketch, rows)
         elif work.tick is not None:
             sketch.advance(work.tick)
         record.now = sketch.now
-        return Done(record, sketch.serialize(), sketch.late_counted, sketch.late_dropped)
+        late = sketch.late_counted, sketch.late_dropped  # more of it than before only here: other ways refuse late rows
+        more = zip((LATE_COUNTED, LATE_DROPPED), before, late, strict=True)
+        cleaning.add_reasons(record.added, {name: now - then for name, then, now in more})
+        return Done(record, sketch.serialize(), *late)
 
     def _count(self, record: SiteRecord, sketch: AnySketch, rows: cleaning.Rows) -> None:
         def count(part: cleaning.Rows) -> None:
             sketch.update_many(self._recipe.items(part.items), part.ticks, part.weights)
 
         refused = cleaning.feed(count, rows)
-        cleaning.add_reasons(record.reasons, refused)
+        record.reject(refused)
         record.events += len(rows.ticks) - sum(refused.values())
 
     def _check(self, site: Any, sketch: AnySketch) -> None:

@@ -117,10 +117,30 @@ def _unite_site(runs: _Runs, i: int, site: Any, small: SmallSketches) -> Counted
     name = name_of(site, runs.parts.item(begin))
     pieces = [small.count(runs.rows.part(first, last), name)] if first < last else []
     if runs.others[begin:end].any():
-        pieces += [_row(runs.columns, k) for k in range(begin, end) if runs.others[k]]
+        pieces += _sketches(runs, begin, end)
     if len(pieces) == 1 and pieces[0].sketch is not None:
         return pieces[0]
     return _united(pieces, None if site is None else small.nothing(name))
+
+
+def _sketches(runs: _Runs, begin: int, end: int) -> list[Counted]:
+    """What tasks have made of a site, and why they rejected rows. A long sketch comes in several rows."""
+    reasons: list[Counted] = []
+    sketches: list[Counted] = []
+    chunks: list[list[bytes]] = []
+    for k in range(begin, end):
+        if not runs.others[k]:
+            continue
+        row = _row(runs.columns, k)
+        if row.sketch is None:
+            reasons.append(row)
+        elif runs.columns["chunk"][k].as_py():
+            chunks[-1].append(row.sketch)
+        else:
+            sketches.append(row)
+            chunks.append([row.sketch])
+    whole = [row._replace(sketch=b"".join(parts)) for row, parts in zip(sketches, chunks, strict=True)]
+    return [*whole, *reasons]
 
 
 def _row(columns: dict[str, Any], k: int) -> Counted:

@@ -16,12 +16,14 @@ from pyspark.sql import functions as F
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError, InputError
 from ecmsketch.inputs.ticks import Span, Tick
+from ecmsketch.spark.cleaning import Reasons, add_reasons
 from ecmsketch.spark.event_columns import hashed_kind
 from ecmsketch.spark.group_packing import BY_GROUP
 from ecmsketch.spark.group_sketching import OUTPUT, GroupSketcher
 from ecmsketch.spark.packing import Packed
 from ecmsketch.spark.query_identity import query_id
 from ecmsketch.spark.recipe import AHEAD, ahead_ticks, make_recipe
+from ecmsketch.spark.site_feeding import LATE_COUNTED, LATE_DROPPED
 from ecmsketch.spark.spark_clock import with_clock
 from ecmsketch.spark.workers import use_driver_python
 
@@ -44,13 +46,13 @@ def stream_sketches(
 ) -> DataFrame:
     """A streaming DataFrame of the sketches that changed in each trigger.
 
-    Rows: (site, sketch, events, now, late_counted, late_dropped, rejected, reasons). Columns as for `build_sketches`;
-    the config needs a `unit`, and late="side" to count late events in their place (up to `lateness` ticks behind).
-    Write it with outputMode("update"), for example with `write_to_store`. A site without events for `idle_after` ticks
-    (default: a hundredth of the window) is moved on to the newest event of all sites, less `lateness`. Ticks more than
-    `ahead` (default: a day; None: no limit) after the trigger's own time, or after the clocks of the site and of the
-    others, are rejected as "tick too far ahead" (docs/streaming.md). State needs RocksDB: `use_rocksdb(spark)` before
-    the query is started.
+    Rows: (site, sketch, events, now, late_counted, late_dropped, rejected, reasons, added); `added` is what the trigger
+    added to the numbers of late and rejected rows. Columns as for `build_sketches`; the config needs a `unit`, and
+    late="side" to count late events in their place (up to `lateness` ticks behind). Write it with outputMode("update"),
+    for example with `write_to_store`. A site without events for `idle_after` ticks (default: a hundredth of the window)
+    is moved on to the newest event of all sites, less `lateness`. Ticks more than `ahead` (default: a day; None: no
+    limit) after the trigger's own time, or after the clocks of the site and of the others, are rejected as "tick too
+    far ahead" (docs/streaming.md). State needs RocksDB: `use_rocksdb(spark)` before the query is started.
     """
     if not events.isStreaming:
         raise InputError("events: expected a streaming DataFrame (readStream); use build_sketches for others")
@@ -101,14 +103,30 @@ def write_to_store(sketches: DataFrame, store: str, checkpoint: str, name: str, 
     def put(batch: DataFrame, number: int) -> None:
         from ecmsketch.store import READER_HOURS, SketchRow, SketchStore
 
-        known = batch.where("sketch is not null").select(F.col("site").cast("string"), "sketch", "events").toArrow()
-        sites, blobs, events = (column.to_pylist() for column in known.columns)
-        changed = [SketchRow(*row, "snapshot") for row in zip(sites, blobs, events, strict=True)]
+        changed, rejected = _to_store(batch)
         live = SketchStore(store)
-        live.append_once(changed, name, number, generation=query_id(batch, session, name), own=True)
+        query = query_id(batch, session, name)
+        live.append_once(
+            (SketchRow(*row) for row in changed), name, number, generation=query, own=True, rejected=rejected
+        )
         if tidy_every is not None and number % tidy_every == tidy_every - 1:
             live.compact()
             live.vacuum(keep_hours=READER_HOURS)
 
     writer = sketches.writeStream.queryName(name).outputMode("update").foreachBatch(put)
     return writer.option("checkpointLocation", checkpoint)
+
+
+def _to_store(batch: DataFrame) -> tuple[list[tuple[str, bytes, int, str]], Any]:
+    """What a trigger says: the sketches that changed, and what it has rejected; both from one run of its tasks."""
+    from ecmsketch.store import Rejected
+
+    added = "added" if "added" in batch.columns else F.lit(None).alias("added")
+    known = batch.select(F.col("site").cast("string"), "sketch", "events", added).toArrow()
+    sites, blobs, events, more = (column.to_pylist() for column in known.columns)
+    changed = [(*row, "snapshot") for row in zip(sites, blobs, events, strict=True) if row[1] is not None]
+    reasons: Reasons = {}
+    for some in more:
+        add_reasons(reasons, dict(some or ()))
+    late = reasons.pop(LATE_COUNTED, 0), reasons.pop(LATE_DROPPED, 0)
+    return changed, Rejected(reasons, *late)

@@ -54,7 +54,7 @@ def build(spark: Any, log: str, one_file: str, config: ecm.SketchConfig) -> dict
         "files": sketches(ecm_spark.build_sketches_from_files(spark, log, config, *COLUMNS)),
         "merged in pairs": text(merged.serialize()),
         "levels": len(levels),
-        "rows in a batch": spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch"),
+        "bytes of a batch": spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch"),
     }
 
 
