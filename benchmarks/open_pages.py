@@ -1,5 +1,6 @@
-"""Many open pages of one store that changes: what they cost the server. Bounded, on loopback, stops by itself.
+"""Many open pages of one store that changes, and questions to the API meanwhile. Bounded, on loopback, stops by itself.
 
+Pages, questions and the writer of the store each have a process of their own, so that they do not delay each other.
 Run: python -m benchmarks.open_pages --pages 200 --seconds 300
 """
 
@@ -9,33 +10,197 @@ import argparse
 import ast
 import asyncio
 import json
+import multiprocessing
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import uuid
-from contextlib import closing
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
 import socketio
 
 import ecmsketch as ecm
-from ecmsketch.store import SketchRow, SketchStore
+from benchmarks.serving import Load, ask, first_line, report
+from benchmarks.table import Row, show
+from ecmsketch.store import READER_HOURS, SketchRow, SketchStore
 
 CONFIG = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=86_400, unit="s", merge_depth=1, heavy_hitters=True)
 RANGES = (60, 300, 300, 300, 3600, 86_400)
 """What pages ask for, in turn."""
-SITES, ARRIVALS = 33, 2000
-"""Sites, and arrivals that each of them writes into a version."""
-
+SITES, BEFORE, ARRIVALS = 33, 30_000, 50
+"""Sites, arrivals of each in the day before, and those that each writes into a version: few, so that sketches have
+their final size from the beginning, and memory that grows is the server's."""
+TIDY = 20
+"""Versions after which the writer puts the store in order, as a stream does."""
+RATE = 20
+"""Questions to the API in a second."""
 AT_ONCE = 10
 """Pages that are opened at the same time."""
+
+
+class Found(NamedTuple):
+    """What a run found."""
+
+    opening: float
+    """Seconds until all pages were open."""
+    load: Load
+    versions: int
+    pages: list[OpenPage]
+    stored: tuple[int, int]
+    """Bytes of the sketches in the first and in the last version."""
+    share: float
+    """Of one core, that the server took."""
+
+
+def run(pages: int = 200, seconds: float = 300.0, every: float = 2.0) -> None:
+    """Open pages of a store that changes, and say what they cost."""
+    spawn = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, mp_context=spawn) as asking:
+        store, stop, ready = Path(folder) / "store", spawn.Event(), spawn.Event()
+        writer = spawn.Process(target=_write, args=(store, every, ready, stop))
+        writer.start()
+        ready.wait(120)
+        command = [sys.executable, "-m", "ecmsketch.cli", "serve", str(store), "--port", "0"]
+        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603, our own command
+        try:
+            port = int(re.search(r"127\.0\.0\.1:(\d+)", first_line(server))[1])  # type: ignore[index]
+            found = asyncio.run(_measure(port, server.pid, store, pages, seconds, asking))
+        finally:
+            stop.set()
+            server.terminate()
+            server.wait()
+            writer.join(60)
+    _show(found)
+
+
+def _write(path: Path, every: float, ready: Event, stop: Event) -> None:
+    """Write versions as a stream does: the newest snapshots of all sites."""
+    rng = np.random.default_rng(0)
+    begin = int(time.time()) - 86_400
+    sketches = {f"site-{number}": ecm.EcmSketch(CONFIG) for number in range(SITES)}
+    for sketch in sketches.values():
+        sketch.update_many(_items(rng, BEFORE), begin + np.sort(rng.integers(0, 86_400, BEFORE)))
+    for batch in range(1_000_000):
+        rows = [SketchRow(site, sketch, part="snapshot") for site, sketch in sketches.items()]
+        SketchStore(path).append_once(rows, "writer", batch)
+        if batch % TIDY == TIDY - 1:
+            SketchStore(path).compact()
+            SketchStore(path).vacuum(keep_hours=READER_HOURS)
+        ready.set()
+        if stop.wait(every):
+            return
+        now = int(time.time())
+        for sketch in sketches.values():
+            sketch.update_many(_items(rng, ARRIVALS), np.full(ARRIVALS, now))
+
+
+def _items(rng: np.random.Generator, number: int) -> list[str]:
+    return [f"/page/{item}" for item in rng.zipf(1.3, number) % 50_000]
+
+
+async def _measure(
+    port: int, process: int, store: Path, count: int, seconds: float, asking: ProcessPoolExecutor
+) -> Found:
+    """Open pages, keep them open while the store changes, and ask the API meanwhile."""
+    address = f"http://127.0.0.1:{port}"
+    pages = [OpenPage(address, RANGES[number % len(RANGES)]) for number in range(count)]
+    loop = asyncio.get_running_loop()
+    async with httpx.AsyncClient(timeout=60) as client:
+        began = time.perf_counter()
+        for place in range(0, len(pages), AT_ONCE):
+            await asyncio.gather(*(page.open(client) for page in pages[place : place + AT_ONCE]))
+        opening = time.perf_counter() - began
+    await loop.run_in_executor(asking, _ask, port, process, 10.0)
+    for page in pages:
+        page.begin()
+    first, cpu, start = _stored(store), _cpu_seconds(process), time.perf_counter()
+    load = await loop.run_in_executor(asking, _ask, port, process, seconds)
+    share = (_cpu_seconds(process) - cpu) / (time.perf_counter() - start)
+    last = _stored(store)
+    for page in pages:
+        page.lost = not page.socket.connected
+        await page.socket.disconnect()
+    return Found(opening, load, last[0] - first[0], pages, (first[1], last[1]), share)
+
+
+def _ask(port: int, process: int, seconds: float) -> Load:
+    return asyncio.run(ask(port, process, seconds, RATE))
+
+
+def _show(found: Found) -> None:
+    pages, load = found.pages, found.load
+    updates = [page.updates for page in pages]
+    lost, longest = sum(page.lost for page in pages), max(page.longest for page in pages)
+    data = sum(page.bytes for page in pages) / max(sum(updates), 1)
+    grown = found.stored[1] / found.stored[0] - 1
+    memory = ", ".join(f"{held / 1024:.0f}" for held in load.kilobytes[:: max(len(load.kilobytes) // 10, 1)])
+    show(
+        "Open pages",
+        [
+            Row("pages, seconds to open all", f"{len(pages)}, {found.opening:.1f} s"),
+            Row("connections lost", str(lost), "0", lost == 0),
+            Row("updates of a page", f"{min(updates)} to {max(updates)} for {found.versions} versions", "1 or more",
+                min(updates) > 0),
+            Row("longest wait of a page for an update", f"{longest:.1f} s"),
+            Row("an update", f"{data / 1024:.1f} KB"),
+            Row("the server takes", f"{found.share:.2f} of one core"),
+            Row("sketches in the store", f"{found.stored[1] / 2**20:.0f} MiB, {grown:+.1%} over the run"),
+            *report("API: ", load),
+            Row("memory over the run", f"{memory} MiB"),
+        ],
+    )  # fmt: skip
+
+
+class OpenPage:
+    """A page as a browser holds it: its HTML, and a websocket that gets updates."""
+
+    def __init__(self, address: str, last: int) -> None:
+        self.address, self.last, self.lost = address, last, False
+        self.updates, self.bytes, self.longest, self._newest = 0, 0, 0.0, 0.0
+        self.socket = socketio.AsyncClient(reconnection=False)
+        self.socket.on("update", self._update)
+
+    async def open(self, client: httpx.AsyncClient) -> None:
+        """Load the page and connect."""
+        answer = await client.get(f"{self.address}/?last={self.last}", headers={"accept": "text/html"})
+        html = answer.raise_for_status().text
+        assert "ecm_tiles" in html, "this is not the page, but perhaps one that says what is wrong"
+        query = ast.literal_eval(re.search(r"query: (\{.*?\}),", html)[1])  # type: ignore[index]
+        query |= {"implicit_handshake": "true", "tab_id": str(uuid.uuid4()), "document_id": str(uuid.uuid4())}
+        text = "&".join(f"{name}={value}" for name, value in query.items())
+        await self.socket.connect(
+            f"{self.address}/?{text}", transports=["websocket"], socketio_path="/_nicegui_ws/socket.io", wait_timeout=30
+        )
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self.updates, self.bytes, self.longest, self._newest = 0, 0, 0.0, time.monotonic()
+
+    def _update(self, data: dict[str, Any]) -> None:
+        now = time.monotonic()
+        self.longest, self._newest = max(self.longest, now - self._newest), now
+        self.updates += 1
+        self.bytes += len(json.dumps(data))
+
+
+def _stored(store: Path) -> tuple[int, int]:
+    """The version of a store, and the bytes of the sketches that count."""
+    opened = SketchStore(store)
+    newest = [max(opened.history(f"site-{number}"), key=lambda row: row.order) for number in range(SITES)]
+    return opened.version(), sum(row.bytes for row in newest)
+
+
+def _cpu_seconds(process: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
 
 
 def main() -> None:
@@ -44,130 +209,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--every", type=float, default=2.0, help="seconds between versions of the store")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        writer = Writer(Path(folder) / "store", options.every)
-        command = [sys.executable, "-m", "ecmsketch.cli", "serve", str(writer.path), "--port", str(port)]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603, our own command
-        try:
-            print(json.dumps(asyncio.run(measure(port, server.pid, writer, options)), indent=2))
-        finally:
-            writer.stop.set()
-            server.terminate()
-            server.wait()
-
-
-class Writer(threading.Thread):
-    """Writes a version of a store every few seconds, as a stream does: the newest snapshots of all sites."""
-
-    def __init__(self, path: Path, every: float) -> None:
-        super().__init__(daemon=True)
-        self.path, self.every, self.stop, self.batch = path, every, threading.Event(), 0
-        self.written: dict[int, float] = {}
-        self._rng = np.random.default_rng(0)
-        self._sketches = {f"server {number}": ecm.EcmSketch(CONFIG) for number in range(SITES)}
-        self._begin = int(time.time()) - 3600
-        self.write(3600)
-
-    def write(self, seconds: int) -> None:
-        """Count some seconds more at every site, and write a version."""
-        for sketch in self._sketches.values():
-            since = sketch.now or self._begin
-            ticks = np.sort(self._rng.integers(since + 1, since + 1 + seconds, ARRIVALS))
-            sketch.update_many(self._rng.zipf(1.2, ARRIVALS) % 100_000, ticks)
-        rows = [SketchRow(site, sketch, part="snapshot") for site, sketch in self._sketches.items()]
-        SketchStore(self.path).append_once(rows, "writer", self.batch)
-        self.batch += 1
-
-    def run(self) -> None:
-        """Write until stopped."""
-        while not self.stop.wait(self.every):
-            self.write(2)
-
-
-async def measure(port: int, process: int, writer: Writer, options: argparse.Namespace) -> dict[str, Any]:
-    """Open pages, keep them open while the store changes, and see what they cost."""
-    address = f"http://127.0.0.1:{port}"
-    pages = [OpenPage(address, RANGES[number % len(RANGES)]) for number in range(options.pages)]
-    async with httpx.AsyncClient(timeout=60) as client:
-        await answering(client, address)
-        began = time.perf_counter()
-        for place in range(0, len(pages), AT_ONCE):
-            await asyncio.gather(*(page.open(client) for page in pages[place : place + AT_ONCE]))
-        opened = time.perf_counter() - began
-        writer.start()
-        await asyncio.sleep(10)
-        first, cpu, start = usage(process), cpu_seconds(process), time.perf_counter()
-        delays = [await timed(client, address) for _ in range(int(options.seconds / 5)) if not await asyncio.sleep(5)]
-        took = time.perf_counter() - start
-        used, last = cpu_seconds(process) - cpu, usage(process)
-    writer.stop.set()
-    updates = [page.updates for page in pages]
-    lost = sum(not page.socket.connected for page in pages)
-    for page in pages:
-        await page.socket.disconnect()
-    return {
-        "pages": options.pages, "seconds": round(took), "seconds_to_open_all": round(opened, 1),
-        "versions_written": writer.batch, "updates_per_page_least": min(updates), "updates_per_page_most": max(updates),
-        "pages_lost": lost, "kilobytes_per_update": round(sum(p.bytes for p in pages) / max(sum(updates), 1) / 1024, 1),
-        "share_of_one_core": round(used / took, 2), "megabytes_before": first, "megabytes_after": last,
-        "health_milliseconds_median": round(1000 * float(np.median(delays)), 1),
-        "health_milliseconds_most": round(1000 * max(delays), 1),
-    }  # fmt: skip
-
-
-class OpenPage:
-    """A page as a browser holds it: its HTML, and a websocket that gets updates."""
-
-    def __init__(self, address: str, last: int) -> None:
-        self.address, self.last, self.updates, self.bytes = address, last, 0, 0
-        self.socket = socketio.AsyncClient(reconnection=False)
-        self.socket.on("update", self._update)
-
-    async def open(self, client: httpx.AsyncClient) -> None:
-        """Load the page and connect."""
-        html = (await client.get(f"{self.address}/?last={self.last}", headers={"accept": "text/html"})).text
-        query = ast.literal_eval(re.search(r"query: (\{.*?\}),", html)[1])  # type: ignore[index]
-        query |= {"implicit_handshake": "true", "tab_id": str(uuid.uuid4()), "document_id": str(uuid.uuid4())}
-        text = "&".join(f"{name}={value}" for name, value in query.items())
-        await self.socket.connect(
-            f"{self.address}/?{text}", transports=["websocket"], socketio_path="/_nicegui_ws/socket.io", wait_timeout=30
-        )
-
-    def _update(self, data: dict[str, Any]) -> None:
-        self.updates += 1
-        self.bytes += len(json.dumps(data))
-
-
-async def answering(client: httpx.AsyncClient, address: str) -> None:
-    """Wait until the server answers."""
-    for _ in range(300):
-        try:
-            await client.get(f"{address}/readyz")
-            return
-        except httpx.TransportError:
-            await asyncio.sleep(0.2)
-    raise RuntimeError("the server did not answer within a minute")
-
-
-async def timed(client: httpx.AsyncClient, address: str) -> float:
-    """Seconds that a small request takes."""
-    began = time.perf_counter()
-    (await client.get(f"{address}/healthz")).raise_for_status()
-    return time.perf_counter() - began
-
-
-def cpu_seconds(process: int) -> float:
-    """Seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
-def usage(process: int) -> int:
-    """Megabytes of memory that a process holds."""
-    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[1]) // 1024  # type: ignore[index]
+    run(options.pages, options.seconds, options.every)
 
 
 if __name__ == "__main__":

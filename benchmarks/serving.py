@@ -7,6 +7,7 @@ a server that stalls is charged for all who wait. It stops by itself, also if th
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import random
 import re
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +28,8 @@ from ecmsketch.store import SketchRow, SketchStore
 
 SITES, EVENTS, RATE = 33, 30_000, 200
 SECONDS = float(os.environ.get("ECMSKETCH_LOAD_SECONDS", "60"))
-WRITING_SECONDS, WRITE_EVERY = SECONDS / 3, 5.0
+WRITTEN = {"3 sites written every 5 s: ": (3, 5.0), "all sites written every 2 s: ": (SITES, 2.0)}
+"""How many sites get new sketches, and how often, while the same questions are asked."""
 BEGIN, DAY = 1_700_000_000, 86_400
 CONNECTIONS = 64
 
@@ -53,21 +56,24 @@ def run() -> None:
         began = time.monotonic()
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:  # noqa: S603
             try:
-                found = re.search(r"127\.0\.0\.1:(\d+)", _first_line(server))
+                found = re.search(r"127\.0\.0\.1:(\d+)", first_line(server))
                 assert found is not None
                 started = time.monotonic() - began
                 port = int(found[1])
-                asyncio.run(_ask(port, server.pid, 3.0))  # loads kernels and merges once
-                calm = asyncio.run(_ask(port, server.pid, SECONDS))
-                busy = asyncio.run(_ask_while_written(port, server.pid, store, rows))
+                asyncio.run(ask(port, server.pid, 3.0))  # loads kernels and merges once
+                calm = asyncio.run(ask(port, server.pid, SECONDS))
+                busy = {
+                    name: asyncio.run(_ask_while_written(port, server.pid, store, rows[:sites], every))
+                    for name, (sites, every) in WRITTEN.items()
+                }
             finally:
                 server.kill()
-    show(
-        "Serving", [Row("start, until it listens", f"{started:.1f} s"), *_report("", calm), *_report("written: ", busy)]
-    )
+    lines = [row for name, load in {"": calm, **busy}.items() for row in report(name, load)]
+    show("Serving", [Row("start, until it listens", f"{started:.1f} s"), *lines])
 
 
-def _report(name: str, load: Load) -> list[Row]:
+def report(name: str, load: Load) -> list[Row]:
+    """What a run found, against what it must show."""
     errors = sum(count for status, count in load.statuses.items() if status != 200)
     grown = load.kilobytes[-1] / load.kilobytes[len(load.kilobytes) // 3] - 1
     times = ", ".join(f"p{share * 100:g} {load.percentile(share):.1f} ms" for share in (0.5, 0.9, 0.99, 1))
@@ -108,21 +114,21 @@ def _questions() -> list[str]:
     return found
 
 
-async def _ask(port: int, pid: int, seconds: float) -> Load:
+async def ask(port: int, pid: int, seconds: float, rate: int = RATE) -> Load:
     """Send requests at a fixed rate for some seconds."""
     load = Load([], Counter(), [])
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     room = asyncio.Semaphore(CONNECTIONS)
     questions, tasks = _questions(), []
     begin = time.monotonic()
-    for number in range(int(seconds * RATE)):
-        due = begin + number / RATE
+    for number in range(int(seconds * rate)):
+        due = begin + number / rate
         await asyncio.sleep(max(due - time.monotonic(), 0))
-        if number % RATE == 0:
-            load.kilobytes.append(_kilobytes(pid))
+        if number % rate == 0:
+            load.kilobytes.append(kilobytes(pid))
         tasks.append(asyncio.create_task(_one(port, questions[number % len(questions)], due, load, idle, room)))
     await asyncio.wait_for(asyncio.gather(*tasks), 60)
-    load.kilobytes.append(_kilobytes(pid))
+    load.kilobytes.append(kilobytes(pid))
     for _, writer in idle:
         writer.close()
     return load
@@ -155,24 +161,34 @@ async def _one(
     load.statuses[int(head.split(b" ", 2)[1])] += 1
 
 
-async def _ask_while_written(port: int, pid: int, store: Path, rows: list[SketchRow]) -> Load:
-    """The same while a writer replaces the sketches of three sites every few seconds."""
-    asking = asyncio.create_task(_ask(port, pid, WRITING_SECONDS))
-    batch = 0
-    while not asking.done():
-        batch += 1
-        await asyncio.to_thread(SketchStore(store).append_once, rows[:3], "stream", batch)
-        await asyncio.wait([asking], timeout=WRITE_EVERY)
-    return await asking
+async def _ask_while_written(port: int, pid: int, store: Path, rows: list[SketchRow], every: float) -> Load:
+    """The same while another process writes new sketches of some sites every few seconds."""
+    spawn = multiprocessing.get_context("spawn")
+    stop = spawn.Event()
+    writer = spawn.Process(target=_write, args=(store, rows, every, stop))
+    writer.start()
+    try:
+        return await ask(port, pid, SECONDS)
+    finally:
+        stop.set()
+        writer.join(30)
 
 
-def _kilobytes(pid: int) -> int:
+def _write(store: Path, rows: list[SketchRow], every: float, stop: Event) -> None:
+    """Write a version every few seconds, each as a stream's trigger does."""
+    while not stop.wait(every):
+        SketchStore(store).append_once(rows, "stream", int(time.time()))
+
+
+def kilobytes(pid: int) -> int:
+    """The memory that a process holds."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert found is not None
     return int(found[1])
 
 
-def _first_line(server: subprocess.Popen[str]) -> str:
+def first_line(server: subprocess.Popen[str]) -> str:
+    """What a server says first, after it has compiled."""
     assert server.stderr is not None
     line = server.stderr.readline()
     while line.startswith("ecmsketch: compiling"):

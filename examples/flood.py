@@ -1,4 +1,4 @@
-"""Notice a flood of requests for one page, spread over 33 busy servers, as it begins and with few messages."""
+"""Notice a flood of requests for a page that nobody named beforehand, spread over 33 busy servers, and name it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 import ecmsketch as ecm
 from ecmsketch.generate import WorldCupLog
-from ecmsketch.monitor import Above, Coordinator, SelfJoin, Site, Watch
+from ecmsketch.monitor import AnyItem, Coordinator, Site, Watch
 from ecmsketch.worldcup98 import SERVERS, to_columns
 
 LAST, EVERY = 600, 30
@@ -16,8 +16,8 @@ PAGE, FLOOD = 4242, (50_000, 50_600)
 
 def main() -> None:
     servers, pages, ticks = requests()
-    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=LAST, merge_depth=1, heavy_hitters=True)
-    watch = Watch(SelfJoin(), Above(50_000_000), last=LAST, sketch=config)
+    config = ecm.SketchConfig(epsilon=0.01, delta=0.1, window=LAST, heavy_hitters=True)
+    watch = Watch(AnyItem(10_000), last=LAST, sketch=config)
     sites = {f"server {number}": Site(f"server {number}", watch) for number in SERVERS}
     coordinator = Coordinator(watch, sites)
     sent = bytes_sent = alerts = 0
@@ -35,12 +35,9 @@ def main() -> None:
             bytes_sent += sum(map(len, reports)) + sum(len(answer) for _, answer in answers)
             reports = [report for name, answer in answers for report in sites[name].receive(answer)]
         for alert in coordinator.alerts[alerts:]:
-            if alert.region:
-                everywhere = ecm.merge([site.sketch() for site in sites.values()])
-                (most,) = everywhere.top(1)
-                print(f"{clock(alert.tick)}  ALERT: self-join size {alert.value:,.0f}; most requests: page {most.item}")
-            elif alert.previous is not None:
-                print(f"{clock(alert.tick)}  over: self-join size {alert.value:,.0f}")
+            most = ", ".join(f"{site.site}: {site.value:,.0f}" for site in alert.sites[:3])
+            way = "ALERT" if alert.region else "over"
+            print(f"{clock(alert.tick)}  {way}: page {alert.item} has {alert.value:,.0f} requests; {most}, ...")
         alerts = len(coordinator.alerts)
     print(f"\nThe flood of page {PAGE} was from {clock(FLOOD[0])} to {clock(FLOOD[1])}.")
     print(

@@ -1,4 +1,4 @@
-"""A live page: play a generated day of 33 servers through Spark, with floods of one page, watch it, and show it."""
+"""A live page: play a generated day of 33 servers through Spark, and find floods that nobody named beforehand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +21,40 @@ import pyarrow.parquet as pq
 import ecmsketch as ecm
 from ecmsketch.cli.session import spark_session
 from ecmsketch.generate import WorldCupLog
-from ecmsketch.monitor import Above, Frequency, Watch
+from ecmsketch.monitor import Alert, AnyItem, Watch
 from ecmsketch.worldcup98 import SERVERS, to_columns
 
 CONFIG = ecm.SketchConfig(
     epsilon=0.01, delta=0.01, window=86_400, unit="s", merge_depth=1, heavy_hitters=True, late="side", lateness=600
 )
-BEGIN, FIRST_FLOOD, BETWEEN_FLOODS, FLOOD = 30_000, 900, 3600, 600
-"""Seconds: where in the day it begins, then when the first flood comes, how often one comes, and how long it lasts."""
-PAGE, REQUESTS, TOO_MANY = 4242, 20_000, 3000
-"""The page that is flooded, with how many requests, and how many in five minutes are an alarm."""
+BEGIN, FIRST_FLOOD, BETWEEN_FLOODS, FLOOD = 30_000, 900, 3600, 1200
+"""Seconds: where in the day it begins, then when the first flood comes, how often one comes, and how long it lasts.
+A flood lasts far longer than the sketches or the monitor may lag, so that the page shows it together with its alarm."""
+PAGE, REQUESTS = 4242, 40_000
+"""The page that is flooded, with how many requests. Only the log knows it: the monitor watches all pages."""
+TOO_MANY, LAST = 3000, 300
+"""How many requests for any page in how many seconds are an alarm."""
+PATIENCE = 8.0
+"""Seconds that the server, and a trigger that is being worked on, get to end."""
 
 
 def main() -> None:
     options = parse()
-    with tempfile.TemporaryDirectory(prefix="ecmsketch-live-") as name, stopping() as stop:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: until Spark plays, it interrupts anything
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(prefix="ecmsketch-live-") as name:
         folder = Path(name)
-        with serving(folder, options.port):
+        with serving(folder, options.port) as server:
             print("Writing a log with floods in it ...", flush=True)
             write_log(folder / "log")
+            if server.poll() is not None:
+                sys.exit("There is no page to show: see above, and give another --port")
             print("Starting Spark. The page fills as soon as the first sketches are stored.", flush=True)
-            with spark_session("local[2]") as spark, stopping(stop):
-                queries = start(spark, folder, options.speed)
-                print(
-                    f"Playing. The first flood comes after {FIRST_FLOOD / options.speed:.0f} s. Ctrl-C ends all.",
-                    flush=True,
-                )
-                play(queries, stop, options.seconds)
+            with stopping() as stop, spark_session("local[2]") as spark, stopping(stop):  # else a JVM may stay behind
+                if not stop.is_set():
+                    queries = start(spark, folder, options.speed)
+                    after = FIRST_FLOOD / options.speed
+                    print(f"Playing. The first flood comes after {after:.0f} s. Ctrl-C ends all.", flush=True)
+                    play(queries, server, stop, options.seconds)
     print("Everything has ended; nothing is left behind.")
 
 
@@ -59,10 +67,18 @@ def parse() -> argparse.Namespace:
 
 
 @contextmanager
-def stopping(stop: threading.Event | None = None) -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, instead of interrupting whatever is going on."""
-    event = stop or threading.Event()
-    before = {number: signal.signal(number, lambda *_: event.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+def stopping(given: threading.Event | None = None) -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, instead of interrupting a call to Spark. The second one, seconds later, interrupts."""
+    event, first = given or threading.Event(), [0.0]
+
+    def stop(number: int, frame: Any) -> None:
+        if event.is_set() and time.monotonic() > first[0] + 3:
+            raise KeyboardInterrupt
+        if not event.is_set():
+            first[0] = time.monotonic()
+            event.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield event
     finally:
@@ -71,23 +87,20 @@ def stopping(stop: threading.Event | None = None) -> Iterator[threading.Event]:
 
 
 @contextmanager
-def serving(folder: Path, port: int) -> Iterator[None]:
+def serving(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """Serve the page in a process of its own, which says where it is."""
-    command = [
-        sys.executable,
-        "-m",
-        "ecmsketch.cli",
-        "serve",
-        str(folder / "store"),
-        "--alerts",
-        str(folder / "alerts"),
-    ]
-    server = subprocess.Popen([*command, "--port", str(port)], start_new_session=True)  # noqa: S603, our own command
+    stores = [str(folder / "store"), "--alerts", str(folder / "alerts")]
+    command = [sys.executable, "-m", "ecmsketch.cli", "serve", *stores, "--port", str(port)]
+    server = subprocess.Popen(command, start_new_session=True)  # noqa: S603, our own command; Ctrl-C is not for it
     try:
-        yield
+        yield server
     finally:
         server.terminate()
-        server.wait()
+        try:
+            server.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def write_log(path: Path) -> None:
@@ -119,7 +132,7 @@ def write_log(path: Path) -> None:
 
 
 def start(spark: Any, folder: Path, speed: float) -> list[Any]:
-    """Start two queries over the log: one keeps the sketches of all servers, one watches the page."""
+    """Start two queries over the log: one keeps the sketches of all servers, one watches all pages."""
     from ecmsketch import spark as ecm_spark
 
     ecm_spark.use_rocksdb(spark)
@@ -130,27 +143,40 @@ def start(spark: Any, folder: Path, speed: float) -> list[Any]:
     events = reader.load(str(folder / "log"))
     sketches = ecm_spark.stream_sketches(events, CONFIG, **columns, ahead=86_400)
     stored = ecm_spark.write_to_store(sketches, str(folder / "store"), str(folder / "state"), "live")
-    small = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=300, unit="s", counter="eh", late="side", lateness=10)
-    watch = Watch(Frequency(PAGE), Above(TOO_MANY), 300, small, balance="eager")
+    small = ecm.SketchConfig(
+        epsilon=0.02, delta=0.05, window=LAST, unit="s", counter="eh", late="side", lateness=10, heavy_hitters=True
+    )
+    watch = Watch(AnyItem(TOO_MANY), last=LAST, sketch=small, balance="eager")
     watched = ecm_spark.monitor_sites(
-        events, watch, **columns, folder=str(folder / "watching"), name=f"page {PAGE}, over {TOO_MANY:,} in 5 minutes",
-        ahead=86_400, alerts=str(folder / "alerts"), on_alert=lambda alert: print(f"  {alert}", flush=True),
+        events, watch, **columns, folder=str(folder / "watching"), name=f"any page, over {TOO_MANY:,} in 5 minutes",
+        ahead=86_400, alerts=str(folder / "alerts"), on_alert=tell,
     )  # fmt: skip
     return [writer.trigger(processingTime="2 seconds").start() for writer in (stored, watched)]
 
 
-def play(queries: list[Any], stop: threading.Event, seconds: float | None) -> None:
-    """Wait until someone stops it, and end the queries after their current triggers."""
-    timer = None if seconds is None else threading.Timer(seconds, stop.set)
-    if timer is not None:
-        timer.start()
-    while not stop.wait(0.5) and all(query.isActive for query in queries):
-        pass
-    if timer is not None:
-        timer.cancel()
+def tell(alert: Alert) -> None:
+    """Say which page it is, and which servers are asked for it most."""
+    most = ", ".join(f"{part.site}: {part.value:,.0f}" for part in alert.sites[:3])
+    words = f"ALARM: page {alert.item} has" if alert.region else f"Calm again: page {alert.item} has"
+    print(f"  {words} {alert.value:,.0f} requests in 5 minutes; {most}, ...", flush=True)
+
+
+def play(queries: list[Any], server: subprocess.Popen[bytes], stop: threading.Event, seconds: float | None) -> None:
+    """Wait until someone stops it, the time is over, or something ends by itself; then end the queries."""
+    until = float("inf") if seconds is None else time.monotonic() + seconds
+    while not stop.wait(0.5) and time.monotonic() < until:
+        if server.poll() is not None or not all(query.isActive for query in queries):
+            break
+    print("Ending ...", flush=True)
     for query in queries:
-        query.stop()
-        query.awaitTermination()
+        wrong = query.exception()
+        if wrong is not None:
+            print(f"Spark: {str(wrong).partition(chr(10))[0]}", flush=True)
+    ending = [threading.Thread(target=query.stop, daemon=True) for query in queries]  # each waits for its trigger
+    for thread in ending:
+        thread.start()
+    for thread in ending:
+        thread.join(PATIENCE)
 
 
 if __name__ == "__main__":

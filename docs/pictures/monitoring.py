@@ -67,8 +67,8 @@ def draw(run: Simulation, time: np.ndarray, unit: str, title: str, name: str) ->
     above = run.column("known_region") == 1
     top = 1.08 * max(run.column("value").max(), run.watch.threshold.tau)
     axes.fill_between(time, 0, top, where=above, step="post", color=ALARM, lw=0, label="coordinator says: above")
-    axes.plot(time, run.column("truth"), color=TRUTH, lw=1.4, label="true value")
-    axes.plot(time, run.column("value"), color=SKETCH, lw=1.2, label="value of the sites' sketches, which nobody has")
+    axes.plot(time, run.column("truth"), color=TRUTH, lw=5, alpha=0.45, label="true value")
+    axes.plot(time, run.column("value"), color=SKETCH, lw=1.2, ls="--", label="value of the sites' sketches")
     axes.step(time, run.column("known_value"), color=KNOWN, lw=1, where="post", label="value the coordinator has")
     synced = np.flatnonzero(np.diff(run.column("syncs"), prepend=0))
     axes.plot(time[synced], run.column("known_value")[synced], "o", color=SKETCH, ms=4, label="synchronisations")

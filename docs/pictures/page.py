@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 import ecmsketch as ecm
 from ecmsketch.alerts import AlertStore
 from ecmsketch.generate import WorldCupLog
-from ecmsketch.monitor import Alert
+from ecmsketch.monitor import Alert, Contribution
 from ecmsketch.store import SketchRow, SketchStore
 from ecmsketch.worldcup98 import SERVERS, to_columns
 
@@ -30,16 +30,15 @@ SHOTS = {
     "page-phone.png": (390, 1180, "light", ""),
 }
 CONFIG = ecm.SketchConfig(epsilon=0.01, delta=0.01, window=86_400, unit="s", merge_depth=1, heavy_hitters=True)
-UNTIL, FLOOD, PAGE = 76_000, 420, 4242
-"""Seconds of the day that are counted, how long the flood has lasted by then, and its page."""
+UNTIL, FLOOD, PAGE, TOO_MANY = 76_000, 420, 4242, 3000
+"""Seconds of the day that are counted, how long the flood has lasted by then, its page, and how many are an alarm."""
 
 
 def main() -> None:
     """Write a store, serve it, and photograph it in each size and colour."""
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address, sync_playwright() as playwright:
-        now = write_store(Path(folder) / "store")
-        alerts = [Alert(now - 9000, 0, None, 40.0, 1), Alert(now - FLOOD + 60, 1, 0, 3120.0, 2)]
-        AlertStore(Path(folder) / "alerts").append_once(alerts, f"page {PAGE}, over 3,000 in 5 minutes", 0)
+        alert = raised(write_store(Path(folder) / "store"))
+        AlertStore(Path(folder) / "alerts").append_once([alert], f"any page, over {TOO_MANY:,} in 5 minutes", 0)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (width, height, colours, query) in SHOTS.items():
             context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=colours)
@@ -53,8 +52,20 @@ def main() -> None:
         browser.close()
 
 
-def write_store(path: Path) -> int:
-    """Write the sketches of a day with a flood at its end; returns their clock."""
+def raised(sketches: dict[str, ecm.EcmSketch]) -> Alert:
+    """The alert that a monitor raises at its first check, one in ten seconds, with too many requests in 5 minutes."""
+    now = max(sketch.now or 0 for sketch in sketches.values())
+    for tick in range(now - FLOOD, now, 10):
+        counts = {site: sketch.estimate(PAGE, between=(tick - 300, tick)) for site, sketch in sketches.items()}
+        value, lower, upper = (sum(count[part] for count in counts.values()) for part in range(3))
+        if value > TOO_MANY:
+            break
+    parts = sorted((Contribution(site, count.value) for site, count in counts.items()), key=lambda part: -part.value)
+    return Alert(tick, 1, 0, value, 2, PAGE, lower, upper, None, tuple(parts))
+
+
+def write_store(path: Path) -> dict[str, ecm.EcmSketch]:
+    """Write the sketches of a day with a flood at its end, and return them."""
     log = WorldCupLog(3_000_000, day=66, all_servers=True)
     columns = [to_columns(log.slice(index)) for index in range(log.slices)]
     servers, pages, ticks = (
@@ -64,15 +75,16 @@ def write_store(path: Path) -> int:
     flood = rng.integers(now - FLOOD, now, 16_000)
     servers = np.concatenate([servers, rng.choice(SERVERS, len(flood))])
     pages, ticks = np.concatenate([pages, np.full(len(flood), PAGE)]), np.concatenate([ticks, flood])
-    rows = []
+    sketches = {}
     for server in SERVERS:
         mine = np.flatnonzero((servers == server) & (ticks <= now))
         mine = mine[np.argsort(ticks[mine], kind="stable")]
         sketch = ecm.EcmSketch(CONFIG)
         sketch.update_many(pages[mine], ticks[mine])
-        rows.append(SketchRow(f"server {server}", sketch))
-    SketchStore(path).append(rows)
-    return now
+        sketch.advance(now)
+        sketches[f"server {server}"] = sketch
+    SketchStore(path).append([SketchRow(site, sketch) for site, sketch in sketches.items()])
+    return sketches
 
 
 @contextmanager

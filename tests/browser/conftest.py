@@ -48,13 +48,13 @@ def chromium():
 class Served:
     """A running `ecmsketch serve`."""
 
-    def __init__(self, store, alerts, log):
+    def __init__(self, store, alerts, log, **options):
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/"
         command = [sys.executable, "-m", "ecmsketch.cli", "serve", str(store), "--alerts", str(alerts)]
-        self.process = subprocess.Popen([*command, "--port", str(self.port)], stdout=log, stderr=log)
+        self.process = subprocess.Popen([*command, "--port", str(self.port)], stdout=log, stderr=log, **options)
 
     def wait(self):
         """Wait until the server answers."""
@@ -76,9 +76,9 @@ def serve(tmp_path_factory):
     """Starts servers, and stops them after the tests of a file."""
     started = []
 
-    def start(store, alerts):
+    def start(store, alerts, **options):
         log = (tmp_path_factory.mktemp("log") / "serve.log").open("w")
-        started.append(Served(store, alerts, log))
+        started.append(Served(store, alerts, log, **options))
         return started[-1].wait()
 
     yield start

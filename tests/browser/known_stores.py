@@ -17,7 +17,7 @@ LATELY = {
 """Arrivals in the last five minutes."""
 EARLIER = {"berlin": {"/night": 500}, "paris": {"/night": 200}}
 """Arrivals about half an hour ago."""
-BACKGROUND = 40_000
+BACKGROUND = 24_000
 """Arrivals of many items many hours ago, so that the day is not counted exactly."""
 
 

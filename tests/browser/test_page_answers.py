@@ -7,7 +7,7 @@ from known_stores import BACKGROUND, EARLIER, LATELY, NOW, exact_top, known_sket
 from page_reading import BAND, chart_lines, choose_range, pick, rows, wait_for_first
 
 from ecmsketch.alerts import AlertStore
-from ecmsketch.monitor import Alert
+from ecmsketch.monitor import Alert, Contribution
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,21 @@ def test_the_true_top_five_and_the_totals_are_there_without_a_click(open_page, a
     assert "<b>flood</b>: above the threshold" in page.locator(".ecm-alarms").inner_text()
     assert "1998-07-09 16:00:00 UTC" in page.locator(".ecm-status").inner_text()
     assert "wrong by at most 5 %" in page.locator(".ecm-facts").inner_text()
+
+
+def test_an_alarm_about_an_item_names_it_with_its_value_and_sites(open_page, serve, tmp_path):
+    write(tmp_path / "store", known_sketches())
+    page = open_page(serve(tmp_path / "store", tmp_path / "alerts").address)
+    assert "Nothing was noticed so far" in page.locator(".ecm-alarms").inner_text()
+    parts = tuple(Contribution(site, value) for site, value in (("berlin", 50.0), ("paris", 10.0)))
+    raised = Alert(NOW, 1, 0, 60.0, 1, "/index", 58.0, 61.0, None, parts)
+    AlertStore(tmp_path / "alerts").append_once([raised], "any page", 0)
+    alarm = page.locator(".ecm-alarms li.alarm")
+    alarm.wait_for(timeout=10_000)  # by itself, while the page is open
+    assert "any page: /index: above the threshold" in alarm.inner_text()
+    assert "value 60 (58 to 61) · at berlin 50, paris 10" in alarm.inner_text()
+    assert page.locator(".ecm-big").all_inner_texts()[3] == "1 raised"
+    assert rows(page)[0] == ("/index", 60)
 
 
 def test_what_rose_and_fell(open_page, address):

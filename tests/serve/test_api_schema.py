@@ -24,7 +24,7 @@ def test_the_api_is_what_it_says(known_store):
     app = make_app(read(known_store), LOOPBACK, page=False)
     described = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app)
     operations = [result.ok() for result in described.get_all_operations()]
-    assert len(operations) == 10
+    assert len(operations) == 11
     for operation in operations:
 
         @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

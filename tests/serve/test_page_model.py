@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 
 import ecmsketch as ecm
 from ecmsketch.alerts import AlertStore
-from ecmsketch.monitor import Alert
+from ecmsketch.monitor import Alert, Contribution
 from ecmsketch.serve.page.choice import Choice, Range, first_range, presets
 from ecmsketch.serve.page.freshness import notice, status
 from ecmsketch.serve.page.page_model import PageModel, matching_sites, site_of
@@ -197,3 +197,32 @@ def test_ranges_stay_inside_the_window():
     plain = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=50)
     assert [preset["text"] for preset in presets(plain)] == ["10", "50"]
     assert first_range(plain) == 5
+
+
+def test_answers_of_older_versions_are_dropped(tmp_path):
+    write(tmp_path / "s")
+    live = read(tmp_path / "s")
+    model = PageModel(live)
+    for batch in range(1, 6):
+        for last in (60, 300):
+            model.answer(live.view(), Range(last), ())
+            assert model.known(live.view(), Range(last), ()) is not None
+        assert len(model.shared.known()) == 4, "only those of the newest version"
+        write(tmp_path / "s", batch=batch, until=600 + batch)
+        live.refresh()
+
+
+def test_alarms_about_items_name_them_with_bounds_and_sites(tmp_path, known_store):
+    store = AlertStore(tmp_path / "alerts")
+    sites = tuple(Contribution(site, 40.0 - place) for place, site in enumerate([HOSTILE, "paris", "berlin", "oslo"]))
+    raised = Alert(BEGIN, 1, 0, 5120.0, 1, item="<b>/x", lower=5000.0, upper=5300.0, share=0.12, sites=sites)
+    store.append_once([raised, Alert(BEGIN, 1, 0, 9.0, 1, item="/y", lower=8.0, upper=9.5)], "any", 0)
+    store.append_once([Alert(BEGIN + 1, 0, 1, 1.0, 2, item="/y", lower=0.0, upper=2.0)], "any", 1)
+    live = read(known_store, tmp_path / "alerts")
+    screen = PageModel(live).screen(live.view(), Range(60))
+    assert screen.tiles[3]["value"] == "1 raised", "that /y is calm again says nothing about /x"
+    assert screen.alarms[0]["text"] == "any: /y: back to normal"
+    (row,) = [row for row in screen.alarms if "/x" in row["text"]]
+    assert row["text"] == "any: <b>/x: above the threshold"
+    assert row["note"].startswith("value 5,120 (5,000 to 5,300) · 12 % of all · at <script>alert(1)</script>\\n")
+    assert row["note"].endswith("paris 39, berlin 38 and 1 more")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from typing import NamedTuple
 
 from ecmsketch.errors import ConfigError
+from ecmsketch.inputs.token_files import is_loopback, read_token
 
 COOKIE = "ecmsketch"
 """The cookie that a browser gets for a token. It holds a hash of the token."""
-_LEAST = 16
-"""Characters of a token. `openssl rand -hex 32` makes a good one."""
-_MOST = 4096
+_COOKIES = 8192
+"""Characters of a Cookie header that is read: reading takes time, also for those who have no token."""
 
 
 class Access(NamedTuple):
@@ -50,7 +48,7 @@ class Access(NamedTuple):
 
 def make_access(host: str, token_file: str | None) -> Access:
     """The rules for a server that listens on `host`; an error if that is not loopback and there is no token."""
-    token = None if token_file is None else _read_token(token_file)
+    token = None if token_file is None else read_token(token_file)
     if is_loopback(host):
         return Access(frozenset({"localhost", "127.0.0.1", "[::1]", _bracketed(host)}), token)
     if token is None:
@@ -59,14 +57,6 @@ def make_access(host: str, token_file: str | None) -> Access:
             "by --token-file (openssl rand -hex 32 > secret), or listen on 127.0.0.1"
         )
     return Access(None, token)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def name_of_host(host: str) -> str:
@@ -81,28 +71,13 @@ def _bracketed(host: str) -> str:
     return f"[{host.lower()}]" if ":" in host else host.lower()
 
 
-def _read_token(path: str) -> str:
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MOST + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"--token-file: {path} cannot be read: {error.strerror}; give a file with a secret"
-        ) from error
-    token = data.decode("ascii", "replace").strip()
-    if not _LEAST <= len(token) <= _MOST or not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigError(
-            f"--token-file: expected {_LEAST} to {_MOST} characters of ASCII without spaces in {path}; make one with "
-            "openssl rand -hex 32"
-        )
-    return token
-
-
 def _same(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def _cookie(header: str) -> str:
+    if len(header) > _COOKIES:
+        return ""
     try:
         found = SimpleCookie(header).get(COOKIE)
     except CookieError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,14 +15,18 @@ from deltalake.exceptions import TableNotFoundError
 from ecmsketch.alerts import AlertStore
 from ecmsketch.errors import EcmError, StoreError
 from ecmsketch.serve.shared_work import SharedWork
+from ecmsketch.serve.spare_memory import give_back
 from ecmsketch.serve.store_view import StoreView
 from ecmsketch.serve.version_rows import VersionRows
+from ecmsketch.store import Rejected, SketchStore
 from ecmsketch.store.delta import DeltaFolder
 from ecmsketch.store.schema import SCHEMA
 from ecmsketch.store.table_follower import TableFollower, Version, version_of
 
 EVERY = 0.4
 """Seconds between looks at the store."""
+REJECTED_EVERY = 1.0
+"""Seconds between looks at how many rows were rejected."""
 
 
 class LiveStore:
@@ -53,6 +58,10 @@ class LiveStore:
         self._problem: str | None = f"{self.path}: the store has not been read yet; try again in a second"
         self.alerts_problem: str | None = None
         """What is wrong with the table of alerts."""
+        self.rejected_problem: str | None = None
+        """Why it cannot be read how many rows were rejected."""
+        self._store = SketchStore(self.path, storage_options)
+        self._rejected, self._rejected_read = Rejected(), -REJECTED_EVERY
         self._reading = threading.Lock()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -92,8 +101,11 @@ class LiveStore:
                 self._read_sketches()
             with self._noting("alerts_problem"):
                 self._read_alerts()
-            if self._view is not None:
-                self._view = self._view.with_news(self._problem, self._raised)
+            with self._noting("rejected_problem"):
+                self._read_rejected()
+            view, news = self._view, (self._problem, self._raised, self._rejected)
+            if view is not None and any(new is not old for new, old in zip(news, view.news, strict=True)):
+                self._view = view.with_news(*news)
 
     def _follow(self) -> None:
         while not self._stopped.wait(self._every):
@@ -126,6 +138,15 @@ class LiveStore:
         if self._view is not None:  # readers have the version before until this one answers as fast
             view.prepare(self._view)
         self._rows, self._view = rows, view
+        give_back()
+
+    def _read_rejected(self) -> None:
+        """Rows may be rejected without a new version, so this is asked now and then."""
+        if self._view is not None and time.monotonic() >= self._rejected_read + REJECTED_EVERY:
+            self._rejected_read = time.monotonic()
+            found = self._store.rejected()
+            if found != self._rejected:
+                self._rejected = found
 
     def _read_alerts(self) -> None:
         if self._alerts is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
@@ -13,6 +14,8 @@ from ecmsketch.serve.access import COOKIE, Access
 LOGIN = "/login"
 _MOST = 8192
 """Bytes of a form."""
+_SECONDS = 10.0
+"""How long it may take to send one."""
 _FORM = """<!doctype html><html lang="en"><meta charset="utf-8"><title>ecmsketch</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <body style="font-family: system-ui, sans-serif; max-width: 24rem; margin: 20vh auto; padding: 0 1rem">
@@ -27,10 +30,14 @@ async def answer_login(access: Access, scope: Scope, receive: Receive) -> Respon
     if request.method != "POST":
         return HTMLResponse(_FORM.format(says="This server needs a token."))
     data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > _MOST:
-            return HTMLResponse(_FORM.format(says="That is too long for a token."), 413)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            async for chunk in request.stream():
+                data += chunk
+                if len(data) > _MOST:
+                    return HTMLResponse(_FORM.format(says="That is too long for a token."), 413)
+    except TimeoutError:
+        return HTMLResponse(_FORM.format(says="The token did not come in time. Try again."), 408)
     (token, *_) = parse_qs(data.decode("latin-1")).get("token", [""])
     if not access.is_token(token):
         return HTMLResponse(_FORM.format(says="That is not the token of this server. Try again."), 401)

@@ -40,6 +40,14 @@ class SharedWork:
             return doing.result()  # type: ignore[no-any-return]
         return self._make(key, mine, make, size)
 
+    def find(self, key: Hashable) -> Any:
+        """The result for a key if it was made already, else None."""
+        with self._lock:
+            if key not in self._done:
+                return None
+            self._done.move_to_end(key)
+            return self._done[key][0]
+
     def known(self) -> list[Hashable]:
         """The keys of the results that are kept; the one used last comes last."""
         with self._lock:

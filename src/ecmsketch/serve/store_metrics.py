@@ -13,6 +13,7 @@ from ecmsketch.serve.label_text import labels
 from ecmsketch.serve.live_store import LiveStore
 from ecmsketch.serve.store_view import StoreView
 from ecmsketch.sketch import EcmSketch
+from ecmsketch.store import Rejected
 
 MAX_SITES = 100
 """Sites with metrics of their own."""
@@ -46,7 +47,19 @@ class StoreMetrics(Collector):
         hidden = max(len(view.sites) - MAX_SITES, 0)
         yield GaugeMetricFamily("ecmsketch_sites_hidden", "Sites without metrics of their own: too many.", hidden)
         yield GaugeMetricFamily("ecmsketch_alerts", "Alerts in the table of alerts.", len(view.alerts()))
+        yield from _about_rejected(view.rejected)
         yield from view.shared(("metrics",), lambda: _about_sites(view), lambda found: 1000 * len(view.sites))
+
+
+def _about_rejected(rejected: Rejected) -> list[Metric]:
+    """What writers did not count. A writer that begins anew counts from 0, which Prometheus takes for a restart."""
+    rows = CounterMetricFamily("ecmsketch_rejected_rows", "Rows that were rejected.", labels=["reason"])
+    for name, count in zip(labels(list(rejected.reasons)), rejected.reasons.values(), strict=True):
+        rows.add_metric([name], count)
+    late = CounterMetricFamily("ecmsketch_late_rows", "Late rows that writers noted.", labels=["fate"])
+    late.add_metric(["counted"], rejected.late_counted)
+    late.add_metric(["dropped"], rejected.late_dropped)
+    return [rows, late]
 
 
 def _about_sites(view: StoreView) -> list[Metric]:

@@ -14,6 +14,7 @@ from ecmsketch.serve.shared_work import SharedWork
 from ecmsketch.serve.version_rows import VersionRows
 from ecmsketch.sketch.loading import AnySketch
 from ecmsketch.sketch.merging import merge
+from ecmsketch.store import Rejected
 
 Result = TypeVar("Result")
 
@@ -44,6 +45,8 @@ class StoreView:
     """Why nothing newer can be read; None if this is the newest version."""
     raised: tuple[dict[str, Any], ...]
     """What `alerts` returns."""
+    rejected: Rejected
+    """Rows that writers did not count, and late ones."""
     _rows: VersionRows
     _sites: SharedWork
     """The sketches of single sites, shared with other versions."""
@@ -56,7 +59,7 @@ class StoreView:
         timed = rows.config.model == "time"
         return cls(
             rows.version[1], read_at, rows.written, tuple(rows.rows), rows.config, rows.stored.kind, rows.stored.items,
-            rows.now if timed else None, None, (), rows, sites, SharedWork(),
+            rows.now if timed else None, None, (), Rejected(), rows, sites, SharedWork(),
         )  # fmt: skip
 
     @property
@@ -93,9 +96,14 @@ class StoreView:
         """What monitors noticed, oldest first; empty if no table of alerts was given."""
         return self.raised
 
-    def with_news(self, problem: str | None, raised: tuple[dict[str, Any], ...]) -> StoreView:
+    @property
+    def news(self) -> tuple[str | None, tuple[dict[str, Any], ...], Rejected]:
+        """What may change while the version stays the same."""
+        return self.problem, self.raised, self.rejected
+
+    def with_news(self, problem: str | None, raised: tuple[dict[str, Any], ...], rejected: Rejected) -> StoreView:
         """The same version, with what is known now about the store and its alerts."""
-        return replace(self, problem=problem, raised=raised)
+        return replace(self, problem=problem, raised=raised, rejected=rejected)
 
     def prepare(self, before: StoreView) -> None:
         """Merge what readers asked the view `before` for, and drop the sketches of sites that neither view has."""

@@ -162,6 +162,13 @@ class Sites(BaseModel):
     as_of: AsOf
 
 
+class Part(BaseModel):
+    """What one site contributes to the value of an alert."""
+
+    site: str
+    value: float
+
+
 class Alarm(BaseModel):
     """What a monitor noticed: its value changed from one region to another."""
 
@@ -175,6 +182,11 @@ class Alarm(BaseModel):
     value: float
     epoch: int
     written: datetime
+    item: str | None = Field(None, description="The item that it is about, as text, if it is about one.")
+    lower: float | None = Field(None, description="The item's count is at least this.")
+    upper: float | None = Field(None, description="The item's count is at most this.")
+    share: float | None = Field(None, description="The item's share of all arrivals, if that is watched.")
+    sites: list[Part] | None = Field(None, description="The sites that contribute most to it.")
 
 
 class Alarms(BaseModel):
@@ -183,4 +195,22 @@ class Alarms(BaseModel):
     alerts: list[Alarm]
     hidden: int = Field(description="Older alerts that the limit leaves out.")
     problem: str | None = Field(description="What is wrong with the table of alerts.")
+    as_of: AsOf
+
+
+class Reason(BaseModel):
+    """Why some rows were rejected."""
+
+    reason: str = Field(examples=["tick too far ahead"])
+    rows: int
+
+
+class Rejections(BaseModel):
+    """Rows that the writers of the store did not count, and late ones."""
+
+    rows: int = Field(description="Rows that were rejected.")
+    reasons: list[Reason]
+    late_counted: int = Field(description="Late rows that were counted at their own time.")
+    late_dropped: int = Field(description="Late rows that were not counted.")
+    problem: str | None = Field(description="Why these numbers cannot be read.")
     as_of: AsOf

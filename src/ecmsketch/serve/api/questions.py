@@ -20,6 +20,8 @@ from ecmsketch.serve.api.answers import (
     Quantile,
     Quantiles,
     Range,
+    Reason,
+    Rejections,
     Sites,
     Step,
     Total,
@@ -121,6 +123,16 @@ def alarms(view: StoreView, monitor: str | None, limit: int, problem: str | None
     mine = [alert for alert in view.alerts() if monitor in (None, alert["monitor"])]
     found = [Alarm(**alert, time=moment(alert["tick"], view.unit)) for alert in mine[-limit:]]
     return Alarms(alerts=found, hidden=max(len(mine) - limit, 0), problem=problem, as_of=AsOf.of(view, view.now))
+
+
+def rejections(view: StoreView, problem: str | None) -> Rejections:
+    """What was not counted."""
+    found = view.rejected
+    reasons = [Reason(reason=reason, rows=rows) for reason, rows in found.reasons.items()]
+    return Rejections(
+        rows=found.rows, reasons=reasons, late_counted=found.late_counted, late_dropped=found.late_dropped,
+        problem=problem, as_of=AsOf.of(view, view.now),
+    )  # fmt: skip
 
 
 def _counts(asked: Asked, found: list[Any]) -> Counts:

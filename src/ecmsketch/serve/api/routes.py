@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import FastAPI, Query
 
 from ecmsketch.serve.api import questions
-from ecmsketch.serve.api.answers import Alarms, Changes, Counts, History, Quantiles, Sites, Total
+from ecmsketch.serve.api.answers import Alarms, Changes, Counts, History, Quantiles, Rejections, Sites, Total
 from ecmsketch.serve.api.asking import Between, Confidence, Last, Site, ask, current_view
 from ecmsketch.serve.api.limits import MAX_ALERTS, MAX_ITEM_LENGTH, MAX_ITEMS, MAX_K, MAX_SHARES, MAX_STEPS
 from ecmsketch.serve.live_store import LiveStore
@@ -91,6 +91,10 @@ def _add_lists(api: FastAPI, live: LiveStore, answer: Answers) -> None:
         limit: Annotated[int, Query(ge=1, le=MAX_ALERTS)] = 100,
     ) -> Alarms:
         return await answer(lambda view: questions.alarms(view, monitor, limit, live.alerts_problem))
+
+    @api.get("/rejected", summary="Rows that were not counted, and late ones")
+    async def rejected() -> Rejections:
+        return questions.rejections(current_view(live), live.rejected_problem)
 
 
 def _add_numbers(api: FastAPI, answer: Answers) -> None:

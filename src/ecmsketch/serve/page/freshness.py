@@ -25,6 +25,7 @@ def status(view: StoreView | None, problem: str | None, alerts_problem: str | No
         "written": written,
         "asof": "" if tick is None else f"as of {moment_words(tick, view.unit)}",
         "sites": f"{len(view.sites):,} site{'' if len(view.sites) == 1 else 's'}",
+        "rejected": f"{view.rejected.rows:,} rejected" if view.rejected.rows else "",
     }
     if problem is not None:
         return line | {"state": "stale", "word": "Stale"}

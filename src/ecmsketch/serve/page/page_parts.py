@@ -12,8 +12,9 @@ class Part(ui.element):
     """An element whose props are what it shows. Nothing is sent if nothing changed."""
 
     def show(self, **values: Any) -> None:
-        """Show other values."""
-        new = {name: value for name, value in values.items() if self.props.get(name, self) != value}
+        """Show other values. A list is given as a tuple: NiceGUI would copy a list and all in it for each page."""
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        new = {name: value for name, value in given.items() if self.props.get(name, self) != value}
         if new:
             self.props.update(new)
             self.update()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from nicegui import Client
@@ -13,7 +14,7 @@ from ecmsketch.serve.page.choice import Choice
 from ecmsketch.serve.page.freshness import notice, status
 from ecmsketch.serve.page.item_history import Histories
 from ecmsketch.serve.page.page_layout import Layout
-from ecmsketch.serve.page.page_model import PageModel, matching_sites, site_of
+from ecmsketch.serve.page.page_model import PageModel, site_of
 from ecmsketch.serve.page.page_threads import in_thread
 from ecmsketch.serve.page.screen import Screen
 from ecmsketch.serve.page.wording import cut, key_of
@@ -26,11 +27,25 @@ class PageView:
     def __init__(self, model: PageModel, layout: Layout, choice: Choice, client: Client) -> None:
         self.model, self.layout, self.choice, self._client = model, layout, choice, client
         self._screen: Screen | None = None
+        self._shown = datetime.min.replace(tzinfo=UTC)
         self._comparing, self._search, self._full = False, "", ""
+        self._wanted = self._working = False
         self._connect()
 
     async def refresh(self) -> None:
-        """Show what is chosen, as of now."""
+        """Show what is chosen, as of now. However often it is called, a page is worked on once at a time."""
+        self._wanted = True
+        if self._working:
+            return
+        self._working = True
+        try:
+            while self._wanted:
+                self._wanted = False
+                await self._refresh()
+        finally:
+            self._working = False
+
+    async def _refresh(self) -> None:
         live = self.model.live
         view, problem = live.view(), live.problem
         choice = self.choice
@@ -38,9 +53,14 @@ class PageView:
             self.show_status(view, problem)
             return
         asked = self.model.asked(view, choice)
-        screen = await in_thread(self.model.screen, view, asked)
-        found = await in_thread(self.model.histories, view, asked, tuple(choice.items))
-        if choice == self.choice and not self._client.is_deleted:  # else a newer choice is about to be shown
+        texts = tuple(choice.items)
+        answer = self.model.known(view, asked, texts)  # most pages show what others show too
+        if answer is None:
+            answer = await in_thread(self.model.answer, view, asked, texts)
+        screen, found = answer
+        newer = choice == self.choice and view.read_at >= self._shown  # of two answers at once, the older may end last
+        if newer and not self._client.is_deleted:
+            self._shown = view.read_at
             self.show_status(view, problem)
             self.show_screen(view, screen)
             self.show_histories(found)
@@ -80,11 +100,11 @@ class PageView:
             subjects=found.subjects, comparing=self._comparing, can=len(self.choice.items) == 1,
             problem=found.problem, full=self._full,
         )  # fmt: skip
-        self.layout.band.show(history=found.chart)
+        self.layout.band.show(history=[] if found.chart is None else [found.chart])
         self.layout.multiples.show(sites=found.sites, note=found.note)
 
     def _show_sites(self, view: StoreView) -> None:
-        matches, more = matching_sites(view, self._search, self.choice.sites)
+        matches, more = self.model.matching_sites(view, self._search, self.choice.sites)
         count = len(self.choice.sites)
         label = f"All {len(view.sites):,} sites" if not count else f"{count:,} of {len(view.sites):,} sites"
         if count == 1:

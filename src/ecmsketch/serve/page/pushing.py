@@ -13,8 +13,10 @@ from ecmsketch.serve.page.page_view import PageView
 
 EVERY = 0.25
 """Seconds between looks at what the store's thread has read; a look compares a few numbers."""
-AT_ONCE = 20
-"""Pages that are updated before others get their turn."""
+PAUSE = 0.003
+"""Seconds between updates of two pages, in which requests are answered. An update takes one or two milliseconds."""
+SPREAD = 1.0
+"""Seconds over which the updates of very many pages are spread at most."""
 
 
 class Pushing:
@@ -27,6 +29,10 @@ class Pushing:
     def add(self, page: PageView) -> None:
         """Update a page from now on."""
         self._pages.add(page)
+
+    def __len__(self) -> int:
+        """How many pages are open."""
+        return len(self._pages)
 
     def discard(self, page: PageView) -> None:
         """Forget a page that was closed."""
@@ -51,10 +57,10 @@ class Pushing:
         pages = list(self._pages)
         looks = Counter(page.choice for page in pages)
         pages.sort(key=lambda page: -looks[page.choice])
-        for place, page in enumerate(pages):
+        pause = min(PAUSE, SPREAD / max(len(pages), 1))
+        for page in pages:
             try:
                 await page.refresh()
             except Exception as error:  # one page must not keep the others from being updated
                 nicegui_app.handle_exception(error)
-            if place % AT_ONCE == 0:
-                await asyncio.sleep(0)
+            await asyncio.sleep(pause)  # requests get their turn: all pages at once would keep them waiting

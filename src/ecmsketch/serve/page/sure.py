@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from ecmsketch.config.describe import promise_of
 from ecmsketch.serve.page.choice import Range
-from ecmsketch.serve.page.wording import bytes_words, length_words, share_words
+from ecmsketch.serve.page.wording import bytes_words, cut, length_words, share_words
 from ecmsketch.serve.store_view import StoreView
 from ecmsketch.sketch.loading import AnySketch
 from ecmsketch.sketch.prefix import PrefixSketch
+from ecmsketch.store import Rejected
+
+REASONS = 5
+"""Reasons to reject rows that are named."""
 
 Fact = dict[str, str]
 
@@ -34,6 +38,7 @@ def sure(view: StoreView, sketch: AnySketch, asked: Range) -> list[Fact]:
             f"{length_words(config.window, config.unit, config.model)}, however many arrivals come."
         ),
         "Late events": _late(sketch),
+        "Not counted": _rejected(view.rejected),
     }
     return [{"term": term, "words": words} for term, words in facts.items() if words]
 
@@ -72,3 +77,16 @@ def _late(sketch: AnySketch) -> str:
     if not counted and not dropped:
         return ""
     return f"{counted:,} came late and were counted at their own time; {dropped:,} came too late and were not counted."
+
+
+def _rejected(rejected: Rejected) -> str:
+    """Rows that no sketch knows, and why."""
+    if not rejected.rows and not rejected.late_dropped:
+        return ""
+    most = sorted(rejected.reasons.items(), key=lambda reason: -reason[1])
+    named = [f"{cut(reason, 60)} ({rows:,})" for reason, rows in most[:REASONS]]
+    more = [f"{len(most) - REASONS:,} more reasons"] if len(most) > REASONS else []
+    rows = f"{rejected.rows:,} row{'' if rejected.rows == 1 else 's'} of the writers' input"
+    why = f"{rows}: {', '.join(named + more)}." if most else ""
+    late = f"{rejected.late_dropped:,} came too late." if rejected.late_dropped else ""
+    return " ".join(part for part in (why, late) if part)

@@ -1,7 +1,12 @@
 // A history with its band, drawn by ECharts as NiceGUI ships it. It gets numbers and times, never the text of items.
 export default {
-  props: { history: Object },
-  template: `<div class="ecm-chart" role="img" :aria-label="history ? history.say : 'No history yet'"></div>`,
+  props: { history: Array }, // empty, or one object: a list is not copied by the server
+  template: `<div class="ecm-chart" role="img" :aria-label="shown ? shown.say : 'No history yet'"></div>`,
+  computed: {
+    shown() {
+      return this.history?.[0];
+    },
+  },
   async mounted() {
     const { echarts } = await import("nicegui-echart");
     if (!this.$el.isConnected) return;
@@ -28,7 +33,7 @@ export default {
     },
     draw() {
       if (!this.chart) return;
-      if (!this.history) return this.chart.clear();
+      if (!this.shown) return this.chart.clear();
       const muted = this.colour("--ecm-muted"), rule = this.colour("--ecm-rule");
       const text = { color: muted, fontFamily: "Roboto, sans-serif", fontSize: 11 };
       this.chart.setOption(
@@ -40,10 +45,10 @@ export default {
             backgroundColor: this.colour("--ecm-card"), borderColor: rule,
             textStyle: { ...text, color: this.colour("--ecm-text"), fontSize: 12 },
           },
-          xAxis: { type: "category", data: this.history.labels, boundaryGap: false, axisLabel: { ...text, hideOverlap: true, margin: 14, alignMinLabel: "left", alignMaxLabel: "right" },
+          xAxis: { type: "category", data: this.shown.labels, boundaryGap: false, axisLabel: { ...text, hideOverlap: true, margin: 14, alignMinLabel: "left", alignMaxLabel: "right" },
             axisLine: { lineStyle: { color: rule } }, axisTick: { show: false } },
           yAxis: { type: "value", min: 0, axisLabel: text, splitLine: { lineStyle: { color: rule } }, splitNumber: 4 },
-          series: this.history.lines.flatMap((line, place) => this.series(line, place)),
+          series: this.shown.lines.flatMap((line, place) => this.series(line, place)),
         },
         { notMerge: true },
       );
@@ -61,12 +66,12 @@ export default {
     words(points) {
       const at = points[0].dataIndex;
       const number = (value) => Number(value.toFixed(1)).toLocaleString("en");
-      const lines = this.history.lines.map(
+      const lines = this.shown.lines.map(
         (line, place) =>
-          `${this.history.lines.length > 1 ? (place ? "second: " : "first: ") : ""}${number(line.value[at])}` +
+          `${this.shown.lines.length > 1 ? (place ? "second: " : "first: ") : ""}${number(line.value[at])}` +
           `  (${number(line.low[at])} to ${number(line.high[at])})`,
       );
-      return [this.history.labels[at], ...lines].join("\n");
+      return [this.shown.labels[at], ...lines].join("\n");
     },
   },
 };

@@ -9,6 +9,7 @@ export default {
       <span v-if="status.asof" class="ecm-asof">{{ status.asof }}</span>
       <span v-if="status.written" class="ecm-age" aria-live="off">{{ age }}</span>
       <span v-if="status.sites" class="ecm-speak">{{ status.sites }}</span>
+      <span v-if="status.rejected" class="ecm-rejected" title="Rows that were not counted; How sure? says why">{{ status.rejected }}</span>
     </div>`,
   mounted() {
     this.timer = setInterval(() => (this.clock = Date.now()), 1000);
