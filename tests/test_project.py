@@ -115,9 +115,11 @@ LONG_FUNCTIONS: dict[str, str] = {}
 """Functions over 40 lines, as `file::function`, each with the reason."""
 NAMED_TWICE = {
     "app": "cli/ and serve/ each make one: the command with its subcommands, and the web app",
+    "coordinator": "cli/ has one file per command, named after it; monitor/ has the coordinator itself",
     "generate": "cli/ has one file per command, named after it; generate/ is what that command runs",
     "monitor": "cli/ has one file per command, named after it; monitor/ is what that command runs",
     "serve": "cli/ has one file per command, named after it; serve/ is what that command runs",
+    "site": "cli/ has one file per command, named after it; monitor/ has the site itself",
 }
 """Names of modules that stand twice, each with the reason."""
 
