@@ -34,8 +34,8 @@ CONTRADICTIONS = {
     "heaviest": lambda row: row | {"epsilon": 0.001, "heaviest_max_relative": 0.02},
     "interpolation": when({"avg_relative": 0.9}, estimator="interpolate"),
     "levels": when({"max_relative": 9.0}, levels=2),
-    "no crossing missed": when({"missed": 1}, method="safe zone, lazy balancing"),
-    "fewer bytes": when({"bytes": 10**9}, method="safe zone, lazy balancing"),
+    "no crossing missed": when({"missed": 1}, method="watching (mode auto)"),
+    "fewer bytes": when({"bytes": 10**9}, method="watching (mode auto)"),
     "lazy union": when({"avg_error": 0.9}, how="lazy union"),
 }
 

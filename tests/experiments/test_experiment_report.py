@@ -48,7 +48,7 @@ def test_the_report_has_the_papers_numbers_beside_ours_and_the_label(written):
     assert "1.49 M/s" in text  # table 3
     assert "0.012 : 0.015" in text  # table 4
     assert "holds" in text
-    assert "safe zone, lazy balancing" in text
+    assert "watching (mode auto)" in text
     for name in re.findall(r"\]\((figures/[^)]+)\)", text):
         assert (written / name).exists()
 

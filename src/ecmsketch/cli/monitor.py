@@ -47,12 +47,7 @@ def monitor(
     Example: ecmsketch monitor log --function frequency:28487 --above 5000 --last 5m --item object --tick timestamp
     --site server --speed 600 --folder watching --alerts alerts --webhook https://example.org/alerts
     """
-    source, site = _checked_source(live, sending, alerts)
-    if sending.webhook is not None and "://" in folder and "://" in (alerts or ""):
-        raise typer.BadParameter(
-            "what was sent to --webhook is noted on this machine: give a path for --folder or for --alerts",
-            param_hint="--folder",
-        )
+    source, site = _checked_source(live, sending, alerts, folder)
     config = options.config()
     options.watch(NOTHING)  # raises errors before Spark starts; the kinds of the items are known only then
     from ecmsketch.cli.session import needs_spark, run_until_interrupted, spark_session
@@ -73,8 +68,15 @@ def monitor(
             run_until_interrupted(live.start(writer))
 
 
-def _checked_source(live: LiveOptions, sending: WebhookOptions, alerts: str | None) -> tuple[LiveSource, str]:
+def _checked_source(
+    live: LiveOptions, sending: WebhookOptions, alerts: str | None, folder: str
+) -> tuple[LiveSource, str]:
     """Where events come from and the column of the site, if there is one and alerts can be sent where they shall be."""
+    if sending.webhook is not None and "://" in folder and "://" in (alerts or ""):
+        raise typer.BadParameter(
+            "what was sent to --webhook is noted on this machine: give a path for --folder or for --alerts",
+            param_hint="--folder",
+        )
     source = live.source()
     if source.site is None:
         raise typer.BadParameter("give the column of the site", param_hint="--site")

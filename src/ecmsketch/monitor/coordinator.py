@@ -16,11 +16,12 @@ from ecmsketch.monitor.change_messages import Change, Width
 from ecmsketch.monitor.change_sending import Base, put_base, read_base
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.local_test import LocalTest
-from ecmsketch.monitor.members import Member, StoredMember
+from ecmsketch.monitor.members import Member, StoredMember, read_members
 from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
+from ecmsketch.monitor.thresholds import left_region
 from ecmsketch.monitor.vector_bytes import difference
 from ecmsketch.monitor.watch import Watch
-from ecmsketch.monitor.wire import Reader, put_float, put_number, put_signed, put_vector, seal
+from ecmsketch.monitor.wire import Reader, put_float, put_number, put_signed, seal
 
 _STATE = 65
 """Kind of the bytes of a coordinator's state."""
@@ -128,14 +129,7 @@ class Coordinator:
 
     def resolve(self, message: Report | Change) -> tuple[int, Vector] | None:
         """The clock and the vector that a site's message tells; None if it adds to something that is not known."""
-        member = self._members.get(message.site, Member())
-        if isinstance(message, Report):
-            whole = member.complete(message)
-            return None if whole is None else (whole.tick, whole.vector)
-        known = member.changing
-        if known is None or message.number != member.number + 1 or message.vector.shape != known.vector.shape:
-            return None
-        return known.tick + message.after, message.onto(known.vector)
+        return self._members.get(message.site, Member()).resolve(message)
 
     def serialize(self) -> bytes:
         """Everything but the alerts and counts, as bytes; a restart from any but the newest needs `resync`."""
@@ -206,9 +200,8 @@ class Coordinator:
             many = len(self._gathered) >= max(_MOST_BALANCED * len(present), 2)
             self._full = self.watch.balance == "eager" or many or not absent
         if not self._full:
-            if all(self._members[name].asked_first is None for name in absent):
-                return [self._ask(min(absent, key=lambda name: self._members[name].turn))]
-            return []
+            asked = any(self._members[name].asked_first is not None for name in absent)
+            return [] if asked else [self._ask(min(absent, key=lambda name: self._members[name].turn))]
         if absent or not present:
             return [message for name in absent for message in self._ask_once(name)]
         return self._synchronise(present)
@@ -246,15 +239,14 @@ class Coordinator:
 
     def _synchronise(self, present: list[str]) -> Outgoing:
         reports = [self._gathered[name] for name in present]
-        count = len(reports)
         total = np.sum([report.vector for report in reports], axis=0)
-        reference = total if self.watch.combine == "sum" else total / count
+        reference = total if self.watch.combine == "sum" else total / len(reports)
         self.epoch = max(self.epoch, *(report.epoch for report in reports)) + 1
         self._settle(max(report.tick for report in reports), reference)
         assert self._test is not None
         base, known = self._referred or (0, None)
         change = difference(reference, known)
-        fields = count, self._test.low, self._test.high
+        fields = len(reports), self._test.low, self._test.high
         out = []
         for report in reports:
             sent = (reference, 0) if change is None or report.epoch != base else (change, base)
@@ -273,9 +265,8 @@ class Coordinator:
         self._test = LocalTest(self.watch, reference, *self.watch.threshold.bounds(self.value))
         previous, self.region = self.region, self.watch.threshold.region(self.value)
         if self.region != previous:
-            calm = getattr(self.watch.threshold, "calm", 0)
-            crossed = calm if previous is None and self.region != calm else previous
-            self.alerts.append(Alert(tick, self.region, crossed, self.value, self.epoch))
+            left = left_region(self.watch.threshold, previous, self.region)
+            self.alerts.append(Alert(tick, self.region, left, self.value, self.epoch))
 
     def _answer(self, report: Report, answer: Sync | Balance | Width) -> tuple[str, bytes]:
         member = self._members[report.site]
@@ -286,7 +277,7 @@ class Coordinator:
         parts = [put_number(self.epoch), put_number(self.now is not None), put_signed(self.now or 0)]
         parts += [put_number(self._full), put_number(self._turn), put_number(self._test is not None)]
         if self._test is not None and self.value is not None and self._measured is not None:
-            parts += [put_vector(self._test.reference), put_float(self._test.low), put_float(self._test.high)]
+            parts += self._test.parts()
             parts += [put_float(self.value), put_float(self._measured), put_number(self.region or 0)]
         parts += [*put_base(self._referred), put_number(len(self._members))]
         for name, member in self._members.items():
@@ -295,24 +286,15 @@ class Coordinator:
 
     def _restore(self, reader: Reader) -> None:
         self.epoch, has_clock, now = reader.number(), reader.flag(), reader.signed()
-        self.now = now if has_clock else None
-        self._full, self._turn = reader.flag(), reader.number()
+        self.now, self._full, self._turn = now if has_clock else None, reader.flag(), reader.number()
         if reader.flag():
-            self._test = LocalTest(self.watch, reader.vector(), reader.float(), reader.float())
+            self._test = LocalTest.read_from(reader, self.watch)
             self.value, self._measured, self.region = reader.float(), reader.float(), reader.number(2)
         self._referred = read_base(reader)
-        for _ in range(reader.number()):
-            stored = StoredMember.read(reader)
-            if not stored.name or stored.name in self._members:
-                raise reader.wrong("a site has no name, or is there twice")
-            self._take_stored(stored)
+        stored = read_members(reader)
+        self._members = {site.name: site.member for site in stored}
+        self.missing = {site.name for site in stored if site.missing}
+        self._gathered = {site.name: site.report for site in stored if site.report is not None}
         answered = [member.answer is not None for name, member in self._members.items() if name not in self.missing]
         if not self._full and (self._test is None or not all(answered)):
             raise reader.wrong("it is synchronised, but not all of its sites are")
-
-    def _take_stored(self, stored: StoredMember) -> None:
-        self._members[stored.name] = stored.member
-        if stored.missing:
-            self.missing.add(stored.name)
-        if stored.report is not None:
-            self._gathered[stored.name] = stored.report

@@ -9,6 +9,7 @@ import numpy as np
 
 from ecmsketch.monitor.functions import Vector, Zone
 from ecmsketch.monitor.watch import Watch
+from ecmsketch.monitor.wire import Reader, put_float, put_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,3 +42,12 @@ class LocalTest:
         radius = float(np.sqrt(((drift - self.reference) ** 2).sum())) / 2
         low, high = self.watch.function.extrema(center, radius)
         return self.low <= low and high <= self.high
+
+    def parts(self) -> list[bytes]:
+        """The test as bytes, without its watch."""
+        return [put_vector(self.reference), put_float(self.low), put_float(self.high)]
+
+    @classmethod
+    def read_from(cls, reader: Reader, watch: Watch) -> LocalTest:
+        """The test that `parts` wrote."""
+        return cls(watch, reader.vector(), reader.float(), reader.float())

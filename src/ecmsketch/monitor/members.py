@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ecmsketch.errors import FormatError
 from ecmsketch.monitor import messages
-from ecmsketch.monitor.change_messages import Width
+from ecmsketch.monitor.change_messages import Change, Width
 from ecmsketch.monitor.changing import Changing
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.messages import Balance, Report, Sync
@@ -61,6 +61,16 @@ class Member(Asking):
             return None
         return replace(report, base=0, vector=self.vector + report.vector)
 
+    def resolve(self, message: Report | Change) -> tuple[int, Vector] | None:
+        """The clock and the vector that a message tells; None if it adds to something that is not known."""
+        if isinstance(message, Report):
+            whole = self.complete(message)
+            return None if whole is None else (whole.tick, whole.vector)
+        known = self.changing
+        if known is None or message.number != self.number + 1 or message.vector.shape != known.vector.shape:
+            return None
+        return known.tick + message.after, message.onto(known.vector)
+
 
 class StoredMember(NamedTuple):
     """A site as it is kept in the bytes of its coordinator."""
@@ -109,3 +119,12 @@ class StoredMember(NamedTuple):
         if not isinstance(report, Report) or report.site != name or report.base:
             raise FormatError(f"coordinator: the last report of site {name!r} is not a report of its own")
         return cls(name, member, missing, replace(report, checksum=checksum))
+
+
+def read_members(reader: Reader) -> list[StoredMember]:
+    """All sites that a coordinator's bytes hold, each under a name of its own."""
+    found = [StoredMember.read(reader) for _ in range(reader.number())]
+    names = {stored.name for stored in found}
+    if len(names) < len(found) or "" in names:
+        raise reader.wrong("a site has no name, or is there twice")
+    return found

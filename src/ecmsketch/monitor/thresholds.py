@@ -29,6 +29,12 @@ class Threshold(Protocol):
         """The lowest and the highest value that need no message, both included."""
 
 
+def left_region(threshold: Threshold, previous: int | None, region: int) -> int | None:
+    """The region that a value has left; the calm one if it is outside of that when watching begins."""
+    calm: int = getattr(threshold, "calm", 0)
+    return calm if previous is None and region != calm else previous
+
+
 @dataclass(frozen=True)
 class Above:
     """Region 0 is below `tau`, region 1 is `tau` and above; changes in both directions are noticed."""

@@ -16,7 +16,7 @@ from ecmsketch.monitor.local_test import LocalTest
 from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
 from ecmsketch.monitor.vector_bytes import difference
 from ecmsketch.monitor.watch import MAX_PATIENCE, Watch
-from ecmsketch.monitor.wire import Reader, put_blob, put_float, put_number, put_signed, put_text, put_vector, seal
+from ecmsketch.monitor.wire import Reader, put_blob, put_number, put_signed, put_text, put_vector, seal
 
 _STATE = 64
 """Kind of the bytes of a site's state."""
@@ -171,7 +171,8 @@ class VectorSite:
 
     def _wait_for(self, data: bytes) -> None:
         report = messages.decode(data)
-        assert isinstance(report, Report)
+        if not isinstance(report, Report) or report.site != self.name:
+            raise FormatError("site: what it waits for is not a report of its own")
         if report.base:
             if self._base is None or self._base[1].shape != report.vector.shape:
                 raise FormatError("site: its report is to be added to one that is not there")
@@ -273,11 +274,9 @@ class VectorSite:
         parts += [put_number(self._owes), put_signed(self._sent_at), put_number(self._pause)]
         parts += [*self._meter.parts(), *put_base(self._base), put_number(self._sending is not None)]
         parts += [] if self._sending is None else self._sending.parts()
-        parts.append(put_blob(b"" if self._pending is None else self._pending_bytes))
-        parts.append(put_number(self._test is not None))
+        parts += [put_blob(b"" if self._pending is None else self._pending_bytes), put_number(self._test is not None)]
         if self._test is not None and self._slack is not None:
-            parts += [put_vector(self._test.reference), put_float(self._test.low), put_float(self._test.high)]
-            parts.append(put_vector(self._slack))
+            parts += [*self._test.parts(), put_vector(self._slack)]
         parts.append(put_number(self._vector is not None))
         if self._vector is not None:
             parts.append(put_vector(self._vector))
@@ -292,15 +291,10 @@ class VectorSite:
         self._sending = Sending.read_from(reader) if reader.flag() else None
         pending = reader.blob()
         if pending:
-            report = messages.decode(pending)
-            if not isinstance(report, Report) or report.site != self.name:
-                raise reader.wrong("what it waits for is not a report of its own")
             self._wait_for(pending)
         if reader.flag():
-            reference, low, high = reader.vector(), reader.float(), reader.float()
-            self._test = LocalTest(self.watch, reference, low, high)
-            self._slack = reader.vector()
-            if self._slack.shape != reference.shape or self._sites < 1:
+            self._test, self._slack = LocalTest.read_from(reader, self.watch), reader.vector()
+            if self._slack.shape != self._test.reference.shape or self._sites < 1:
                 raise reader.wrong("its slack is not of its reference's shape")
         if reader.flag():
             self._vector = reader.vector()
