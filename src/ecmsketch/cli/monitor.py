@@ -27,10 +27,7 @@ _EVENT_BYTES = 16
 
 def monitor(
     options: WatchOptions,
-    folder: Annotated[
-        str,
-        typer.Option(help="Folder or URL for the state and messages of this monitor alone.", show_default=False),
-    ],
+    folder: Annotated[str, typer.Option(help="Folder or URL for this monitor's own state.", show_default=False)],
     live: LiveOptions,
     sending: WebhookOptions,
     stream: Annotated[str | None, typer.Option(help="Column that names the stream, for inner:A,B.")] = None,
