@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -34,7 +34,7 @@ _INT64 = Struct("q")
 @lru_cache(maxsize=16)
 def quick_converters(unit: str | None) -> Converters:
     """How moments become ticks of a unit, by their class. Without a unit only integers do."""
-    converters: Converters = dict.fromkeys(NUMPY_INTEGERS, int)
+    converters: Converters = dict.fromkeys(NUMPY_INTEGERS, int) | {type(None): lambda _: NO_TICK}
     if unit is not None:
         converters |= {datetime: _from_datetime(unit), date: _from_date(unit), np.datetime64: _from_datetime64(unit)}
     return converters
@@ -60,7 +60,7 @@ def _from_datetime(unit: str) -> Callable[[datetime], int]:
 
     def to_fractions(moment: datetime) -> int:
         zone = moment.tzinfo
-        if zone is None or zone is UTC or zone is _Offset.last.zone:  # whole seconds from UTC
+        if zone is None or zone is UTC or zone is _offset.zone:  # whole seconds from UTC
             return _seconds(moment) * finer + moment.microsecond * finer // 10**6
         since = _since_epoch(moment, zone)
         return (since.days * 86_400 + since.seconds) * finer + since.microseconds * finer // 10**6
@@ -79,12 +79,12 @@ def _seconds(moment: datetime) -> int:
     elif zone is UTC:
         since = moment - _EPOCH_UTC
     else:
-        last = _Offset.last
-        if zone is last.zone:
-            since = moment - last.epoch
+        known, fold, first, end, offset, epoch = _offset
+        if zone is known:
+            since = moment - epoch
             seconds = since.days * 86_400 + since.seconds
-            if last.first <= seconds < last.end and moment.fold == last.fold:
-                return seconds - last.offset
+            if first <= seconds < end and moment.fold == fold:
+                return seconds - offset
         since = _since_epoch(moment, zone)
     return since.days * 86_400 + since.seconds
 
@@ -95,38 +95,44 @@ def _since_epoch(moment: datetime, zone: tzinfo) -> timedelta:
     except TypeError:  # a zone that does not know its offset
         return moment.replace(tzinfo=None) - _EPOCH
     with suppress(OverflowError):  # at an end of the calendar
-        _Offset.remember(moment, zone)
+        _remember_offset(moment, zone)
     return since
 
 
-class _Offset:
-    """A zone's offset during some time, in seconds. The last one is remembered: asking a zone takes most of the time.
+class _Offset(NamedTuple):
+    """A zone's offset during some time, in seconds, and 1970 in that zone."""
+
+    zone: tzinfo
+    fold: int
+    first: int
+    end: int
+    offset: int
+    epoch: datetime
+
+
+_offset = _Offset(UTC, 0, 0, 0, 0, _EPOCH_UTC)
+"""The last offset that was asked for: asking a zone takes most of the time."""
+
+
+def _remember_offset(moment: datetime, zone: tzinfo) -> None:
+    """Remember the offset at a moment, if it is a whole number of seconds.
 
     It is remembered for a quarter of an hour, in which no zone changes its offset twice: so one with the same offset at
     both ends has it throughout. Zones with a fixed offset have it for ever. Zones of other classes may do anything.
     """
-
-    last: _Offset
-
-    def __init__(self, zone: tzinfo, fold: int, first: int, end: int, offset: int) -> None:
-        self.zone, self.fold, self.first, self.end, self.offset = zone, fold, first, end, offset
-        self.epoch = datetime(1970, 1, 1, tzinfo=zone)
-
-    @classmethod
-    def remember(cls, moment: datetime, zone: tzinfo) -> None:
-        """Remember the offset at a moment, if it is a whole number of seconds."""
-        offset = zone.utcoffset(moment)
-        if offset is None or offset.microseconds:
-            return
-        seconds = offset.days * 86_400 + offset.seconds
-        if zone.__class__ is timezone:
-            cls.last = cls(zone, moment.fold, -_EVER, _EVER, seconds)
-        elif zone.__class__ is ZoneInfo:
-            quarter = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
-            if zone.utcoffset(quarter) == offset == zone.utcoffset(quarter + _QUARTER):
-                since = quarter.replace(tzinfo=None) - _EPOCH
-                first = since.days * 86_400 + since.seconds
-                cls.last = cls(zone, moment.fold, first, first + _QUARTER.seconds, seconds)
+    global _offset  # one assignment, so other threads see the old one or the new one
+    offset = zone.utcoffset(moment)
+    if offset is None or offset.microseconds:
+        return
+    seconds, epoch = offset.days * 86_400 + offset.seconds, datetime(1970, 1, 1, tzinfo=zone)
+    if zone.__class__ is timezone:
+        _offset = _Offset(zone, moment.fold, -_EVER, _EVER, seconds, epoch)
+    elif zone.__class__ is ZoneInfo:
+        quarter = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
+        if zone.utcoffset(quarter) == offset == zone.utcoffset(quarter + _QUARTER):
+            since = quarter.replace(tzinfo=None) - _EPOCH
+            first = since.days * 86_400 + since.seconds
+            _offset = _Offset(zone, moment.fold, first, first + _QUARTER.seconds, seconds, epoch)
 
 
 def _from_date(unit: str) -> Callable[[date], int]:
@@ -136,28 +142,26 @@ def _from_date(unit: str) -> Callable[[date], int]:
 
 def _from_datetime64(unit: str) -> Callable[[np.datetime64], int]:
     """Make the function for numpy's moments. It remembers the last type: finding its ratio takes most of the time."""
-    last = _Steps(np.dtype("M8[s]"), unit)
+    last = np.dtype("M8[s]"), *ratio("s", 1, unit)
     unpack = _INT64.unpack_from
 
     def convert(moment: np.datetime64) -> int:
         nonlocal last
-        known = last
-        if moment.dtype != known.kind:
-            known = last = _Steps(moment.dtype, unit)
-        (steps,) = unpack(moment)  # type: ignore[arg-type]
-        tick: int = NO_TICK if steps == NUMPY_NAT else steps * known.numerator // known.denominator
-        return tick if known.numerator else NO_TICK
+        kind, numerator, denominator = last
+        if moment.dtype != kind:
+            last = kind, numerator, denominator = moment.dtype, *_ticks_per_step(moment.dtype, unit)
+        steps: int = unpack(moment)[0]  # type: ignore[arg-type]
+        if steps == NUMPY_NAT or not numerator:
+            return NO_TICK
+        return steps if numerator == denominator else steps * numerator // denominator
 
     return convert
 
 
-class _Steps:
+def _ticks_per_step(kind: np.dtype[Any], unit: str) -> tuple[int, int]:
     """How many ticks a step of one of numpy's types is, as a fraction; 0 if it has no fixed length."""
-
-    def __init__(self, kind: np.dtype[Any], unit: str) -> None:
-        self.kind = kind
-        source, count = np.datetime_data(kind)
-        self.numerator, self.denominator = ratio(source, count, unit) if source in ATTOSECONDS else (0, 1)
+    source, count = np.datetime_data(kind)
+    return ratio(source, count, unit) if source in ATTOSECONDS else (0, 1)
 
 
 def _from_timestamp(moment: Any, unit: str) -> int:
@@ -170,6 +174,3 @@ def _from_timestamp(moment: Any, unit: str) -> int:
         return NO_TICK
     numerator, denominator = ratio("ns", 1, unit)
     return steps * numerator // denominator
-
-
-_Offset.last = _Offset(UTC, 0, 0, 0, 0)

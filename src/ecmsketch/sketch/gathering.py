@@ -39,12 +39,15 @@ class Gathering(Feeding):
 
     _hash_item = staticmethod(hash_item)
     _hash_items = staticmethod(hash_items)
+    _largest_item = 2**64 - 1
+    """Whole numbers from 0 to this one are their own keys."""
 
     def _attach(self, state: SketchState) -> None:
         super()._attach(state)
         self._pending_names: Names | None = {} if state.config.heavy_hitters else None
         self._pending_sources = Sources()
         self._known_classes: set[Any] = set()
+        self._last_class: type | None = None
         self._counted = state.config.model == "count"
         self._unit = state.config.unit
         self._converters = quick_converters(self._unit)
@@ -55,15 +58,16 @@ class Gathering(Feeding):
 
     def update(self, item: Any, tick: Tick | None = None, weight: int = 1) -> None:
         """Count one arrival. Arrivals are gathered, and counted in bulk before the next question."""
-        key = self._hash_item(item)
+        kind = item.__class__
+        key = item if kind is int and 0 <= item <= self._largest_item else self._hash_item(item)
         if tick.__class__ is int:
             moment: int = tick
-        elif tick.__class__ in self._converters:
-            moment = self._converters[tick.__class__](tick)
         else:
-            moment = NO_TICK if tick is None else quick_tick(tick, self._unit)
+            convert = self._converters.get(tick.__class__)
+            moment = quick_tick(tick, self._unit) if convert is None else convert(tick)
         count = weight if weight.__class__ is int else _quick_weight(weight)
-        self._lock.acquire()  # not `with`, which takes twice as long
+        lock = self._lock
+        lock.acquire()  # not `with`, which takes twice as long
         try:
             if self._gathered >= self._capacity:
                 self._make_space(1)
@@ -77,8 +81,7 @@ class Gathering(Feeding):
                     (self._pending_weights or self._weights().data)[at] = count
                 self._clock = moment
                 self._gathered = at + 1
-                kind = item.__class__
-                if (tuple(map(type, item)) if kind is tuple else kind) not in self._known_classes:
+                if kind is not self._last_class:
                     self._note_kind(item)
                 if self._pending_names is not None and key not in self._pending_names:
                     note_name(self._pending_names, key, item)
@@ -89,7 +92,7 @@ class Gathering(Feeding):
             self._keep_whole()
             raise
         finally:
-            self._lock.release()
+            lock.release()
         self.update_many([item], None if tick is None else [tick], [weight])  # takes more types, or says what is wrong
 
     def update_many(self, items: Any, ticks: Any = None, weights: Any = None) -> None:
@@ -256,11 +259,14 @@ class Gathering(Feeding):
 
     def _note_kind(self, item: Any) -> None:
         """Remember an item's kind, which depends on its class, or those of its parts."""
-        classes = tuple(map(type, item)) if isinstance(item, tuple) else item.__class__
+        parts = isinstance(item, tuple)
+        classes = tuple(map(type, item)) if parts else item.__class__
         if classes not in self._known_classes:
             self._state.kinds = unite_kinds((self._state.kinds, self._kinds_of([item])))
             if len(self._known_classes) < _MOST_CLASSES:
                 self._known_classes.add(classes)
+        if not parts:
+            self._last_class = item.__class__
 
 
 def _enlarged(buffers: Batch, used: int, size: int) -> Batch:

@@ -51,6 +51,10 @@ class PrefixLevels(BaseSketch):
         """Always integers."""
         return frozenset({INTEGER})
 
+    @property
+    def _largest_item(self) -> int:  # type: ignore[override]
+        return (1 << self.config.bits) - 1
+
     def _hash_item(self, item: Any) -> int:
         if not (is_integer(item) or isinstance(item, bool)) or not 0 <= int(item) < 1 << self.config.bits:
             raise InputError(f"item: expected a number from 0 to 2**{self.config.bits} - 1, got {item!r}")
