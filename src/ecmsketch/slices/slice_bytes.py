@@ -63,21 +63,39 @@ def encode(contents: Contents, now: int, window: int, cells: int) -> bytes:
     columns = [np.array([*numbers, len(facts)]), gaps, events.weights, facts.ravel()]
     head = put_varints(np.concatenate(columns).astype(np.int64))
     items_bytes = packed(events.items).tobytes() if len(events) else b""
-    return b"".join([head, items_bytes, *tables])
+    return b"".join([head, items_bytes, tables])
 
 
-def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[list[bytes], Ints]:
+def _encode_slices(pool: TablePool, now: int, window: int, cells: int) -> tuple[bytes, Ints]:
+    """The tables of the slices inside the window, one after the other, and the numbers of each slice."""
     slots = np.arange(pool.used[SLICES])
     slots = slots[pool.facts[: len(slots), LAST] > now - window]
-    facts, tables = np.empty((len(slots), _FACTS), np.int64), []
+    facts = np.empty((len(slots), _FACTS), np.int64)
+    known = pool.facts[slots]
+    ticks = np.column_stack([known[:, FIRST], known[:, KNOT:TABLE], known[:, LAST]])
+    facts[:, 0] = now - known[:, LAST]
+    facts[:, 1 : PARTS + 1] = np.diff(ticks, axis=1)[:, ::-1]
+    facts[:, PARTS + 1] = known[:, ARRIVALS]
+    tables: NDArray[np.uint8] = _write_tables(pool, slots, cells, facts[:, PARTS + 2 :])
+    return tables.tobytes(), facts
+
+
+@kernel
+def _write_tables(pool: Any, slots: Any, cells: Any, codes: Any) -> Any:
+    """The tables of slices as bytes. How each is written, and in how many bytes, goes into `codes`."""
+    out, used = np.empty(int64(64) + slots.shape[0] * (cells // int64(2)), np.uint8), int64(0)
     past = no_past(cells)
-    for i, slot in enumerate(slots):
-        first, last, arrivals, *knots = pool.facts[slot, :TABLE].tolist()
-        how, table = _write_table(pool, slot, past)
-        tables.append(table.tobytes())
-        spans = (now - last, *np.diff([first, *knots, last])[::-1].tolist())
-        facts[i] = (*spans, arrivals, how, len(tables[-1]))
-    return tables, facts
+    for i in range(slots.shape[0]):
+        how, table = _write_table(pool, slots[i], past)
+        size = table.shape[0]
+        if used + size > out.shape[0]:
+            larger = np.empty(int64(2) * (used + size), np.uint8)
+            larger[:used] = out[:used]
+            out = larger
+        out[used : used + size] = table
+        used += size
+        codes[i, 0], codes[i, 1] = how, size
+    return out[:used]
 
 
 @kernel
