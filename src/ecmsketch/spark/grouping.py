@@ -30,36 +30,35 @@ def number_sites(columns: list[Any]) -> tuple[Any, list[NDArray[np.int32]]]:
 
 def _number_few(columns: list[Any]) -> tuple[Any, list[NDArray[np.int32]]] | None:
     """What `number_sites` says if sites are integers and few: a small table is quicker. None otherwise."""
-    names: dict[int, int] = {}
+    slots, names, count = new_slots(2 * _FEW), np.empty(_FEW, np.int64), 0
     codes = []
     for column in columns:
         if not pa.types.is_integer(column.type):
             return None
-        found, which = _number(column.to_numpy().astype(np.int64, copy=False), _FEW)
-        if len(found) == _FEW:
+        which = np.empty(len(column), np.int32)
+        count = _number(column.to_numpy().astype(np.int64, copy=False), slots, names, count, which)
+        if count < 0:
             return None
-        known = np.array([names.setdefault(name, len(names)) for name in found.tolist()], np.int32)
-        codes.append(known[which])
-    return pa.array(list(names), pa.int64()), codes
+        codes.append(which)
+    return pa.array(names[:count], pa.int64()), codes
 
 
 @kernel
-def _number(values: Any, limit: Any) -> Any:
-    """Distinct values in order of appearance, up to `limit` of them, and every row's number among them."""
-    slots = new_slots(int64(2) * limit)
-    names = np.empty(limit, np.int64)
-    codes = np.empty(values.shape[0], np.int32)
-    count = int64(0)
+def _number(values: Any, slots: Any, names: Any, count: Any, codes: Any) -> Any:
+    """Give new values the next numbers, and write every row's number; returns how many are known now, -1 if too many.
+
+    `names` holds the values that are known, in order of appearance, and `slots` finds them.
+    """
     for i in range(values.shape[0]):
         slot = find_slot(slots, int64(0), names, values[i])
         if slots[slot] < int64(0):
-            if count == limit:
-                break
+            if count == names.shape[0]:
+                return int64(-1)
             slots[slot] = count
             names[count] = values[i]
             count += int64(1)
         codes[i] = slots[slot]
-    return names[:count], codes
+    return count
 
 
 @kernel
