@@ -51,7 +51,7 @@ def write_result(out: Path, spec: Experiment, context: Context, rows: list[Row],
     table, manifest = _paths(folder, spec.name)
     manifest.unlink(missing_ok=True)
     with open(table, "w", newline="") as file:
-        writer = csv.DictWriter(file, spec.columns, lineterminator="\n")
+        writer = csv.DictWriter(file, ("seed", *spec.columns), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     facts = make_manifest(spec, context, seconds) | {"rows": len(rows), "sha256": _digest(table)}

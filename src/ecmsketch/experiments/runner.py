@@ -12,7 +12,7 @@ from typing import Any
 
 from ecmsketch.experiments.data.event_stream import Stream
 from ecmsketch.experiments.results import is_stored, write_result
-from ecmsketch.experiments.spec import Context, Experiment
+from ecmsketch.experiments.spec import Context, Experiment, Row
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,21 @@ def run_all(
     session: Callable[[], AbstractContextManager[Any]] | None = None,
     seed: int = 0,
     again: bool = False,
+    scale: str = "default",
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Outcome]:
-    """Run every experiment on every stream that fits it.
+    """Run every experiment on every stream that fits it, with the parameters of the scale.
 
     `session` opens Spark; it is called only if an experiment that merges sites has to run.
     """
-    plan = [(spec, stream) for stream in streams for spec in specs]
+    plan = [(spec.at(scale), stream) for stream in streams for spec in specs]
     with tempfile.TemporaryDirectory(prefix="ecmsketch-") as scratch:
         done: list[Outcome] = []
         alone: list[tuple[Experiment, Context]] = []
         merging: list[tuple[Experiment, Context]] = []
         for spec, stream in plan:
             on_spark = session is not None and spec.distributed
-            context = Context(stream, Path(scratch), "to be opened" if on_spark else None, seed)
+            context = Context(stream, Path(scratch), "to be opened" if on_spark else None, seed, scale=scale)
             if not spec.fits(stream):
                 done.append(Outcome(spec.name, stream.name, stream.label, "does not fit"))
             elif not again and is_stored(out, spec, context):
@@ -67,7 +68,18 @@ def _run(spec: Experiment, context: Context, out: Path, say: Callable[[str], Non
     begin = time.perf_counter()
     title = f"{spec.name} on {stream.name} ({stream.label}, {stream.events:,} events)"
     say(title)
-    rows = spec.run(spec, replace(context, say=lambda text: say(f"{title}: {text}")))
+    rows = run_seeds(spec, replace(context, say=lambda text: say(f"{title}: {text}")))
     seconds = time.perf_counter() - begin
     write_result(out, spec, context, rows, seconds)
     return Outcome(spec.name, stream.name, stream.label, "run", round(seconds, 1))
+
+
+def run_seeds(spec: Experiment, context: Context) -> list[Row]:
+    """The rows of all seeds of an experiment, each with its seed in front."""
+    rows: list[Row] = []
+    for number in range(spec.seeds):
+        seed = context.seed + number
+        if spec.seeds > 1:
+            context.say(f"seed {number + 1} of {spec.seeds}")
+        rows += [{"seed": seed, **row} for row in spec.run(spec, replace(context, seed=seed))]
+    return rows
