@@ -15,7 +15,7 @@ import numpy as np
 from ecmsketch.errors import InputError
 from ecmsketch.experiments.data.event_stream import Stream, StreamBatch, stream_of_arrays
 from ecmsketch.experiments.data.parquet_stream import ColumnNames, read_parquet
-from ecmsketch.experiments.data.raw_logs import raw_log_files, read_raw_logs
+from ecmsketch.experiments.data.raw_logs import REAL_LOG, raw_log_files, read_raw_logs
 from ecmsketch.generate import SlicedLog, SnmpLog, WorldCupLog
 from ecmsketch.inputs.items import hash_items
 from ecmsketch.worldcup98 import SERVERS
@@ -43,6 +43,11 @@ def expand_names(names: list[str]) -> list[str]:
         for name in dict.fromkeys(spelt)
         if name in given or name not in _REAL or _path_of(name) is not None
     ]  # fmt: skip
+
+
+def stream_name(given: str) -> str:
+    """The name of the stream that is opened for what a user gave; a path of other files stands for itself."""
+    return REAL_LOG if given not in STREAM_NAMES and raw_log_files(given) else given
 
 
 def open_event_stream(name: str, events: int, seed: int = 0, columns: ColumnNames | None = None) -> Stream:

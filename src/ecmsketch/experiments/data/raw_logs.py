@@ -13,6 +13,7 @@ from ecmsketch.errors import InputError
 from ecmsketch.experiments.data.event_stream import BATCH_EVENTS, Stream, StreamBatch
 from ecmsketch.worldcup98 import open_log, read_batches
 
+REAL_LOG = "worldcup98-real"
 _NAME = re.compile(r"wc_day(\d+)_(\d+)(\.\w+)?$")
 
 
@@ -40,7 +41,7 @@ def read_raw_logs(files: list[Path], events: int) -> Stream:
     if first is None:
         raise InputError(f"data: {files[0].name} has no requests; give files of the World Cup 98 log")
     what = f"{count:,} real requests of the World Cup 98 log, {_span(files)}; items are objects, sites are servers"
-    return Stream("worldcup98-real", True, what, count, first, now, int(seen.sum()), batches)
+    return Stream(REAL_LOG, True, what, count, first, now, int(seen.sum()), batches)
 
 
 def _span(files: list[Path]) -> str:
