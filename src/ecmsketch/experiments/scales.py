@@ -19,7 +19,7 @@ SITE_EVENTS = ("table4", "figure6")
 """Experiments that write the events of every site to disk once per seed: at scale "paper" they get 20 M."""
 EVENTS = {"small": 500_000, "default": 5_000_000, "paper": 5_000_000}
 """The events of all other experiments, whose errors do not depend on how long the stream is."""
-SITE_BYTES = 12
+SITE_BYTES = 16
 """Bytes on disk per event while a distributed experiment runs; see tests/experiments/test_scales.py."""
 
 
