@@ -64,7 +64,7 @@ LOCKED := $(VENV)/locked
 REPRODUCE := $(LOCKED)/bin/ecmsketch reproduce
 
 $(LOCKED)/ready: requirements-reproduce.txt pyproject.toml
-	@echo "Setting up $(LOCKED) with locked versions (about four minutes and 2 GB, once) ..."
+	@echo "Setting up $(LOCKED) with locked versions (some minutes and 1.6 GB, once) ..."
 	@$(PYTHON) -m venv $(LOCKED)
 	@$(LOCKED)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-reproduce.txt
 	@$(LOCKED)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .

@@ -22,9 +22,9 @@ from ecmsketch.worldcup98 import SERVERS
 
 SHORT_DAYS = 28
 """The days of generated logs of fewer than WHOLE_EVENTS events: the window slides by more than its own length."""
-WHOLE_EVENTS = 50_000_000
+WHOLE_EVENTS = 100_000_000
 """From this number on, generated logs are as long as the traces: 88 days and 119 days. The World Cup log ends with two
-quiet weeks, which have 2.5 % of its requests: of a sample of 5 M, few would be left in the window, and none in 10 s."""
+quiet weeks, which have 2.5 % of its requests: of a sample of 5 M, hardly any would be left in short ranges."""
 
 
 def data_folder() -> Path | None:
