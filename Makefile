@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help demo live test test-slow kafka test-kafka test-delta check bench clean
+.PHONY: help demo live test test-slow kafka test-kafka test-delta check bench reproduce results clean
 .DEFAULT_GOAL := help
 
 help: ## Show what can be made
@@ -58,6 +58,29 @@ check: $(READY) ## Lint, check types and the direction of imports
 bench: $(VENV)/kernels ## Measure speed, memory and accuracy against peers in one run
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python -m benchmarks
+
+SCALE ?= small
+LOCKED := $(VENV)/locked
+REPRODUCE := $(LOCKED)/bin/ecmsketch reproduce
+
+$(LOCKED)/ready: requirements-reproduce.txt pyproject.toml
+	@echo "Setting up $(LOCKED) with locked versions (some minutes and 1.6 GB, once) ..."
+	@$(PYTHON) -m venv $(LOCKED)
+	@$(LOCKED)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-reproduce.txt
+	@$(LOCKED)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+$(LOCKED)/kernels: $(LOCKED)/ready $(shell find src -name '*.py')
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
+
+# Sites are merged in one process, without Java; SPARK=yes merges them on Spark. What is there already is not run again.
+reproduce: $(LOCKED)/kernels ## Run the paper's experiments (SCALE=small, default or paper); small is compared with the kept numbers
+	@$(REPRODUCE) all --scale $(SCALE) $(if $(SPARK),,--no-spark) $(DATA:%=--data '%') \
+	    $(if $(filter small,$(SCALE)),$(if $(wildcard docs/results/small),--compare docs/results/small))
+
+results: $(LOCKED)/kernels ## Make docs/results.md and its figures from the tables in docs/results alone
+	@$(REPRODUCE) --only-report --out docs/results --docs docs
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -121,7 +121,7 @@ def test_what_is_generated_says_so(kind):
 
 
 def test_servers_have_their_real_shares(day50):
-    """Within five standard deviations, half a percent for the way from regions to servers, and one ticket."""
+    """Within five standard deviations, half a percent for times of day in steps of ten minutes, and one ticket."""
     requests = facts.server_requests()[50 - facts.DAYS[0]]
     shares = requests / requests.sum()
     found = np.bincount(day50["server"], minlength=128)[list(SERVERS)] / len(day50["server"])
@@ -129,16 +129,25 @@ def test_servers_have_their_real_shares(day50):
     assert (np.abs(found - shares) <= 5 * np.sqrt(shares / len(day50["server"])) + 0.005 * shares + 2**-16).all()
 
 
-def test_regions_change_with_the_hour(day50):
+def test_servers_change_with_the_hour(day50):
     """Within a percentage point: as the real files of the day have it."""
-    starts, requests = facts.region_requests()
+    starts, requests = facts.file_requests()
     files = np.flatnonzero((starts > facts.midnight(50)) & (starts < facts.midnight(51)))
     ends = np.append(starts[files[1:]], facts.midnight(51))
     assert len(files) == 4
     for file, end in zip(files, ends, strict=True):
         inside = (day50["timestamp"] >= starts[file]) & (day50["timestamp"] < end)
-        found = np.bincount(day50["server"][inside] >> 5, minlength=4) / inside.sum()
+        found = np.bincount(day50["server"][inside], minlength=128)[list(SERVERS)] / inside.sum()
         assert np.abs(found - requests[file] / requests[file].sum()).max() < 0.01
+
+
+def test_requests_are_three_columns_of_the_records():
+    log = WorldCupLog(300_000, seed=3, day=20, days=5)
+    for index in range(log.slices):
+        records = log.slice(index)
+        for name, column in log.requests(index).items():
+            assert column.dtype == np.int64
+            assert (column == records[name]).all()
 
 
 def test_hours_have_their_real_shares(shared_data, day50):
@@ -307,9 +316,9 @@ def test_tickets_follow_their_weights(weights):
 def test_facts_are_what_the_data_say(shared_data, tmp_path):
     derive(shared_data / "wc98", tmp_path)
     tables = sorted(tmp_path.glob("*.csv"))
-    assert len(tables) == 5
+    assert len(tables) == 4
     for table in tables:
         assert Path(facts.__file__).with_name(table.name).read_text() == table.read_text()
     assert facts.server_requests().sum() == 1_352_804_107
     assert facts.server_requests().shape == (88, 33)
-    assert facts.region_requests()[1].sum() == 1_352_804_107
+    assert facts.file_requests()[1].shape == (245, 33)

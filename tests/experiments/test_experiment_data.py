@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,9 +33,37 @@ def test_generated_streams_say_so_and_cover_the_window(name):
     assert len(ticks) == stream.events == 20_000
     assert ticks[-1] == stream.now
     assert (np.diff(ticks) >= 0).all()
-    assert stream.now - stream.first > WINDOW
+    assert stream.now - stream.first > 2 * WINDOW
     assert stream.ranges == [10, 100, 1000, 10_000, 100_000, 1_000_000]
     assert stream.sites == {"worldcup98-generated": 33, "snmp": 535}[name]
+
+
+@pytest.mark.parametrize(("name", "days", "sites"), [("worldcup98-generated", 88, 33), ("snmp", 119, 535)])
+def test_long_generated_streams_are_as_long_as_the_traces_and_not_made_before_they_are_read(name, days, sites):
+    stream = open_event_stream(name, 1_090_000_000)
+    assert 0.99 * days < (stream.now - stream.first) / 86_400 <= days
+    assert stream.sites == sites
+    batch = next(iter(stream.batches()))
+    assert len(batch.ticks) < 300_000
+    last = list(stream.batches_from(stream.now - 1))
+    assert len(last) < 10
+    assert last[-1].ticks[-1] == stream.now
+
+
+def test_counting_reads_only_what_the_longest_range_needs():
+    stream = open_event_stream("snmp", 2_000_000)
+    read = []
+
+    def reading(tick):
+        for batch in stream.skip_to(tick):
+            read.append(len(batch.ticks))
+            yield batch
+
+    (short,) = count_exactly(replace(stream, skip_to=reading), [100_000])
+    (whole,) = count_exactly(replace(stream, skip_to=None), [100_000])
+    assert sum(read) < 600_000
+    assert (short.items == whole.items).all()
+    assert (short.counts == whole.counts).all()
 
 
 @pytest.mark.parametrize("name", ["worldcup98-sample", "flights", "twitter"])

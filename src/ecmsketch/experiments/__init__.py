@@ -5,6 +5,7 @@
 - `data/`: the streams that experiments run on, their exact counts, and their sites as files.
 - `report/`: figures, tables and checked claims, made from the CSV files alone.
 
-`registry` lists the experiments, `runner` runs them and `results` stores what they return.
+`registry` lists the experiments, `scales` says on how many events, `runner` runs them and `results` stores what they
+return.
 Needs `pip install 'ecmsketch[experiments]'`.
 """

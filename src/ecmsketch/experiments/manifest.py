@@ -26,6 +26,8 @@ def key_of(spec: Experiment, context: Context) -> dict[str, Any]:
         "events": stream.events,
         "last_tick": stream.now,
         "seed": context.seed,
+        "seeds": spec.seeds,
+        "scale": context.scale,
         "engine": context.engine if spec.distributed else "this process",
         "sources": source_hash(),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ def write_result(out: Path, spec: Experiment, context: Context, rows: list[Row],
     table, manifest = _paths(folder, spec.name)
     manifest.unlink(missing_ok=True)
     with open(table, "w", newline="") as file:
-        writer = csv.DictWriter(file, spec.columns, lineterminator="\n")
+        columns = ("seed", *(name for name in spec.columns if name != "seed"))
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     facts = make_manifest(spec, context, seconds) | {"rows": len(rows), "sha256": _digest(table)}
@@ -69,6 +71,21 @@ def is_stored(out: Path, spec: Experiment, context: Context) -> bool:
         return False
 
 
+def read_result(out: Path, spec: Experiment, context: Context) -> StoredResult:
+    """The result of one experiment on one stream, with its values as the text that stands in the CSV."""
+    return _read(_paths(out / context.stream.name, spec.name)[1], str)
+
+
+def remove_result(out: Path, spec: Experiment, context: Context) -> None:
+    """Remove one result, and its folders if nothing else is in them."""
+    folder = out / context.stream.name
+    for path in _paths(folder, spec.name):
+        path.unlink(missing_ok=True)
+    for empty in (folder, out, out.parent):
+        if empty.is_dir() and not any(empty.iterdir()):
+            empty.rmdir()
+
+
 def read_results(out: Path) -> list[StoredResult]:
     """All results in a folder, ordered by data and experiment."""
     found = [_read(path) for path in sorted(out.glob("*/*.manifest.json"))]
@@ -77,13 +94,26 @@ def read_results(out: Path) -> list[StoredResult]:
     return found
 
 
-def _read(manifest: Path) -> StoredResult:
+def problems_of_files(out: Path) -> list[str]:
+    """What is wrong with the files of a folder of results: tables without a manifest, and changed tables."""
+    tables = {path: path.with_name(f"{path.stem}.manifest.json") for path in sorted(out.glob("*/*.csv"))}
+    alone = [f"{table.parent.name}/{table.name} has no manifest" for table, path in tables.items() if not path.exists()]
+    changed = [
+        f"{table.parent.name}/{table.name} is not the table that its manifest was written for"
+        for table, path in tables.items()
+        if path.exists() and json.loads(path.read_text())["sha256"] != _digest(table)
+    ]
+    return alone + changed
+
+
+def _read(manifest: Path, convert: Callable[[str], Any] | None = None) -> StoredResult:
     facts = json.loads(manifest.read_text())
     table = manifest.with_name(manifest.name.replace(".manifest.json", ".csv"))
     if not table.exists():
         raise InputError(f"out: {table} is missing although its manifest is there; run the experiment with --again")
+    read = convert or _value
     with open(table, newline="") as file:
-        return StoredResult(facts, [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)])
+        return StoredResult(facts, [{name: read(text) for name, text in row.items()} for row in csv.DictReader(file)])
 
 
 def _value(text: str) -> Any:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 SUFFIXES = (".py", ".csv")
 """Code, and the tables that generated logs are drawn from."""
-WITHOUT_EFFECT = ("cli", "experiments/report")
-"""Folders that only start experiments, or only show their results."""
+WITHOUT_EFFECT = ("cli/", "experiments/report/", "experiments/scales.py")
+"""What only starts experiments, or only shows their results."""
 
 
 @cache
@@ -23,7 +23,7 @@ def hash_folder(package: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in package.rglob("*") if path.suffix in SUFFIXES):
         name = path.relative_to(package).as_posix()
-        if not name.startswith(tuple(f"{folder}/" for folder in WITHOUT_EFFECT)):
+        if not name.startswith(WITHOUT_EFFECT):
             content = path.read_bytes()
             digest.update(f"{name}\n{len(content)}\n".encode() + content)
     return digest.hexdigest()

@@ -31,10 +31,10 @@ class WorldCupLog(SlicedLog):
     """A generated log of exactly `events` requests over `days` days, beginning with `day` (1 is 26 April 1998).
 
     These follow the real log: the share of each day, its course in steps of ten minutes, and the shares of the servers
-    by day and time of day. Everything else is drawn at random. Objects follow a Zipf-Mandelbrot law that was fitted to
-    real requests of day 50, and keep their popularity. Clients, as many as the real log had until day 50, come for
-    short visits. The other fields are as frequent as in 10,000 real records. Logs with different seeds have the same
-    objects, each with the same popularity, type and size.
+    in each of the log's 245 files. Everything else is drawn at random. Objects follow a Zipf-Mandelbrot law that was
+    fitted to real requests of day 50, and keep their popularity. Clients, as many as the real log had until day 50,
+    come for short visits. The other fields are as frequent as in 10,000 real records. Logs with different seeds have
+    the same objects, each with the same popularity, type and size.
     """
 
     events: int
@@ -81,27 +81,36 @@ class WorldCupLog(SlicedLog):
 
     def slice(self, index: int) -> NDArray[Any]:
         """The records of one slice, in order of time."""
+        drawn = self._draw(index)
+        site, response = _site(self.objects), _responses()
+        records = np.empty(len(drawn.seconds), RECORD)
+        records["timestamp"] = drawn.seconds
+        records["client"] = self._clients(int(self.timeline.before[index]), drawn.client_tickets)
+        records["object"] = site.ids[drawn.ranks]
+        records["type"] = site.types[drawn.ranks]
+        records["method"] = response.methods[drawn.response_tickets]
+        records["status"] = response.statuses[drawn.response_tickets]
+        sizes = response.sizes[drawn.response_tickets]
+        records["size"] = np.where(sizes == _OWN_SIZE, site.sizes[drawn.ranks], sizes)
+        records["server"] = self._servers(index, drawn)
+        return records
+
+    def requests(self, index: int) -> dict[str, Ints]:
+        """The columns timestamp, object and server of `slice`, in a fraction of its time."""
+        drawn = self._draw(index)
+        servers = self._servers(index, drawn).astype(np.int64)
+        return {"timestamp": drawn.seconds, "object": _site(self.objects).ids[drawn.ranks], "server": servers}
+
+    def _draw(self, index: int) -> _Drawn:
         random = self._random(index)
         seconds = self.timeline.seconds(index, random)
-        count = len(seconds)
-        site = _site(self.objects)
-        ranks = self.popularity.ranks(random.random(count))
-        response, tickets = _responses(), draw_tickets(random, count)
-        records = np.empty(count, RECORD)
-        records["timestamp"] = seconds
-        records["client"] = self._clients(int(self.timeline.before[index]), draw_tickets(random, count))
-        records["object"] = site.ids[ranks]
-        records["type"] = site.types[ranks]
-        records["method"] = response.methods[tickets]
-        records["status"] = response.statuses[tickets]
-        sizes = response.sizes[tickets]
-        records["size"] = np.where(sizes == _OWN_SIZE, site.sizes[ranks], sizes)
-        tickets = draw_tickets(random, count)
+        ranks = self.popularity.ranks(random.random(len(seconds)))
+        return _Drawn(seconds, ranks, *(draw_tickets(random, len(seconds)) for _ in range(3)))
+
+    def _servers(self, index: int, drawn: _Drawn) -> NDArray[np.uint8]:
         if self.all_servers:
-            records["server"] = _all_servers()[tickets]
-        else:
-            records["server"] = _servers(seconds, self.slice_span(index), tickets)
-        return records
+            return _all_servers()[drawn.server_tickets]
+        return _servers(drawn.seconds, self.slice_span(index), drawn.server_tickets)
 
     def _clients(self, before: int, tickets: NDArray[np.uint16]) -> Ints:
         """The client of each request. Clients with low numbers visit more often.
@@ -117,6 +126,16 @@ class WorldCupLog(SlicedLog):
         clients: Ints = (fraction * fraction * np.sqrt(fraction) * self.clients).astype(np.int64)
         which: Ints = (rounds - first) * _VISITORS + visitors
         return clients[which]
+
+
+class _Drawn(NamedTuple):
+    """What is random in the requests of a slice."""
+
+    seconds: Ints
+    ranks: Ints
+    response_tickets: NDArray[np.uint16]
+    client_tickets: NDArray[np.uint16]
+    server_tickets: NDArray[np.uint16]
 
 
 class _Site(NamedTuple):
@@ -170,7 +189,7 @@ def _visitors() -> Ints:
 
 def _servers(seconds: Ints, span: tuple[int, int], tickets: NDArray[np.uint16]) -> NDArray[np.uint8]:
     """Servers by their shares at the time, which are known for every file of the log."""
-    starts, _ = facts.region_requests()
+    starts, _ = facts.file_requests()
     first, last = np.maximum(np.searchsorted(starts, span, side="right") - 1, 0).tolist()
     bounds = [0, *np.searchsorted(seconds, starts[first + 1 : last + 1]), len(seconds)]
     servers = np.empty(len(seconds), np.uint8)
@@ -186,11 +205,5 @@ def _all_servers() -> NDArray[np.uint8]:
 
 @cache
 def _server_tickets(file: int) -> NDArray[np.uint8]:
-    """The server of each ticket: regions by their shares of the file, their servers by those of the day."""
-    starts, regions = facts.region_requests()
-    day = (int(starts[file]) - facts.midnight(facts.DAYS[0])) // 86_400
-    requests = facts.server_requests()[day]
-    region = np.array(SERVERS) >> 5
-    of_region = np.bincount(region, requests, len(regions[file]))[region]
-    shares = regions[file][region] * requests / np.maximum(of_region, 1)
-    return make_tickets(np.array(SERVERS, np.uint8), shares)
+    """The server of each ticket, by the shares of the servers in one file of the log."""
+    return make_tickets(np.array(SERVERS, np.uint8), facts.file_requests()[1][file])

@@ -37,6 +37,12 @@ class Stream:
     sites: int
     """The number of sites; 1 if events do not name their site."""
     batches: Callable[[], Iterator[StreamBatch]]
+    skip_to: Callable[[int], Iterator[StreamBatch]] | None = None
+    """The batches from a tick on, if the stream can leave out earlier ones without making or reading them."""
+
+    def batches_from(self, tick: int) -> Iterator[StreamBatch]:
+        """The batches that hold the events from a tick on; earlier ones are left out if that saves time."""
+        return self.batches() if self.skip_to is None else self.skip_to(tick)
 
     @property
     def label(self) -> str:

@@ -29,9 +29,9 @@ class Truth(NamedTuple):
 
 
 def count_exactly(stream: Stream, ranges: list[int] | None = None) -> list[Truth]:
-    """Count ranges that end with the stream, in one pass. Memory grows with the number of distinct items."""
+    """Count ranges that end with the stream, in one pass over the longest. Memory grows with the distinct items."""
     found = {last: Truth(last, np.empty(0, np.uint64), np.empty(0, np.int64)) for last in ranges or stream.ranges}
-    for batch in stream.batches():
+    for batch in stream.batches_from(stream.now - max(found) + 1):
         for last, before in found.items():
             begin = int(np.searchsorted(batch.ticks, stream.now - last, side="right"))
             if begin < len(batch.ticks):

@@ -15,11 +15,16 @@ import numpy as np
 from ecmsketch.errors import InputError
 from ecmsketch.experiments.data.event_stream import Stream, StreamBatch, stream_of_arrays
 from ecmsketch.experiments.data.parquet_stream import ColumnNames, read_parquet
+from ecmsketch.experiments.data.raw_logs import REAL_LOG, raw_log_files, read_raw_logs
 from ecmsketch.generate import SlicedLog, SnmpLog, WorldCupLog
 from ecmsketch.inputs.items import hash_items
+from ecmsketch.worldcup98 import SERVERS
 
-GENERATED_DAYS = 14
-"""The length of generated logs: somewhat longer than the window, so that events expire."""
+SHORT_DAYS = 28
+"""The days of generated logs of fewer than WHOLE_EVENTS events: the window slides by more than its own length."""
+WHOLE_EVENTS = 100_000_000
+"""From this number on, generated logs are as long as the traces: 88 days and 119 days. The World Cup log ends with two
+quiet weeks, which have 2.5 % of its requests: of a sample of 5 M, hardly any would be left in short ranges."""
 
 
 def data_folder() -> Path | None:
@@ -40,10 +45,15 @@ def expand_names(names: list[str]) -> list[str]:
     ]  # fmt: skip
 
 
+def stream_name(given: str) -> str:
+    """The name of the stream that is opened for what a user gave; a path of other files stands for itself."""
+    return REAL_LOG if given not in STREAM_NAMES and raw_log_files(given) else given
+
+
 def open_event_stream(name: str, events: int, seed: int = 0, columns: ColumnNames | None = None) -> Stream:
-    """The first `events` events of a stream: one of STREAM_NAMES, or a path of Parquet files ordered by time."""
+    """The first `events` events of a stream: one of STREAM_NAMES, Parquet files ordered by time, or wc_day*.gz."""
     if name in _GENERATED:
-        return _generated(name, *_GENERATED[name](events, seed))
+        return _GENERATED[name](name, events, seed)
     if name in _REAL:
         path = _path_of(name)
         if path is None:
@@ -52,8 +62,14 @@ def open_event_stream(name: str, events: int, seed: int = 0, columns: ColumnName
                 "set ECMSKETCH_DATA to a folder that has it"
             )
         return _REAL[name][1](path, events)
+    raw = raw_log_files(name)
+    if raw:
+        return read_raw_logs(raw, events)
     if not Path(name).exists():
-        raise InputError(f"data: got {name!r}, expected one of {', '.join(STREAM_NAMES)}, or a path of Parquet files")
+        raise InputError(
+            f"data: got {name!r}, expected one of {', '.join(STREAM_NAMES)}, a path of Parquet files, or files of the "
+            "World Cup 98 log (wc_day*.gz)"
+        )
     return read_parquet(name, events, columns or ColumnNames())
 
 
@@ -63,26 +79,35 @@ def _path_of(name: str) -> Path | None:
     return path if path is not None and path.exists() else None
 
 
-def _generated(name: str, log: SlicedLog, item: str, site: str) -> Stream:
-    def batches() -> Iterator[StreamBatch]:
+def _generated(name: str, log: SlicedLog, make: Callable[[int], dict[str, Any]], sites: int) -> Stream:
+    def batches_from(tick: int) -> Iterator[StreamBatch]:
         for index in range(log.slices):
-            made: Any = log.slice(index)
-            items, ticks, sites = (made[column].astype(np.int64) for column in (item, "timestamp", site))
-            if len(ticks):
-                yield StreamBatch(items.view(np.uint64), ticks, sites)
+            if log.slice_events(index) and log.slice_span(index)[1] >= tick:
+                ticks, items, places = make(index).values()
+                yield StreamBatch(items.view(np.uint64), ticks, places)
 
-    made: Any = next(log.slice(index) for index in reversed(range(log.slices)) if log.slice_events(index))
-    sites = 33 if isinstance(log, WorldCupLog) else log.sites  # type: ignore[attr-defined]
-    now = int(made["timestamp"].max())
-    return Stream(name, False, log.describe(), log.events, log.slice_span(0)[0], now, sites, batches)
-
-
-def _worldcup_log(events: int, seed: int) -> tuple[SlicedLog, str, str]:
-    return WorldCupLog(events, seed=seed, day=50, days=GENERATED_DAYS, all_servers=True), "object", "server"
+    first, last = log.slice_span(0)[0], max(index for index in range(log.slices) if log.slice_events(index))
+    now = int(make(last)["timestamp"].max())
+    return Stream(
+        name, False, log.describe(), log.events, first, now, sites, lambda: batches_from(first), batches_from
+    )  # fmt: skip
 
 
-def _snmp_log(events: int, seed: int) -> tuple[SlicedLog, str, str]:
-    return SnmpLog(events, seed=seed, days=GENERATED_DAYS), "device", "site"
+def _worldcup_log(name: str, events: int, seed: int) -> Stream:
+    """The whole log with the servers of its files, or its busiest days (from 14 June 1998 on) with all 33 servers."""
+    whole = {"day": 5, "days": 88} if events >= WHOLE_EVENTS else {"day": 50, "days": SHORT_DAYS}
+    log = WorldCupLog(events, seed=seed, all_servers=events < WHOLE_EVENTS, **whole)
+    return _generated(name, log, log.requests, len(SERVERS))
+
+
+def _snmp_log(name: str, events: int, seed: int) -> Stream:
+    log = SnmpLog(events, seed=seed, days=119 if events >= WHOLE_EVENTS else SHORT_DAYS)
+
+    def make(index: int) -> dict[str, Any]:
+        made = log.slice(index)
+        return {column: made[column] for column in ("timestamp", "device", "site")}
+
+    return _generated(name, log, make, log.sites)
 
 
 def _worldcup_sample(path: Path, events: int) -> Stream:
@@ -114,7 +139,7 @@ def _twitter(path: Path, events: int) -> Stream:
     return stream_of_arrays("twitter", True, what, hash_items(table["item"]), table["ts"].to_numpy().astype(np.int64))
 
 
-_GENERATED: dict[str, Callable[[int, int], tuple[SlicedLog, str, str]]] = {
+_GENERATED: dict[str, Callable[[str, int, int], Stream]] = {
     "worldcup98-generated": _worldcup_log,
     "snmp": _snmp_log,
 }

@@ -44,16 +44,19 @@ def midnight(day: int) -> int:
 
 
 @cache
-def server_requests() -> Ints:
-    """The number of requests, with a row per day of DAYS and a column per server of SERVERS."""
-    return _table("servers.csv")[:, 1:]
+def file_requests() -> tuple[Ints, Ints]:
+    """The first second of each of the 245 files of the log, and its requests, with a column per server of SERVERS."""
+    table = _table("servers.csv")
+    return table[:, 1], table[:, 2:]
 
 
 @cache
-def region_requests() -> tuple[Ints, Ints]:
-    """The first second of each file of the log (about 7 million requests), and its requests per region."""
-    table = _table("regions.csv")
-    return table[:, 0], table[:, 1:]
+def server_requests() -> Ints:
+    """The number of requests, with a row per day of DAYS and a column per server of SERVERS."""
+    table = _table("servers.csv")
+    requests = np.zeros((len(DAYS), table.shape[1] - 2), np.int64)
+    np.add.at(requests, table[:, 0] - DAYS[0], table[:, 2:])
+    return requests
 
 
 @cache

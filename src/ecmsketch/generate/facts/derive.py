@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ecmsketch.generate.facts import DAYS, PROFILE_STEP, Ints, midnight
-from ecmsketch.worldcup98 import REGIONS, SERVERS, open_log, read_batches, to_columns
+from ecmsketch.worldcup98 import SERVERS, open_log, read_batches, to_columns
 
 _RESPONSE = ("method", "version", "status")
 
@@ -22,8 +22,7 @@ def derive(source: Path, target: Path) -> None:
     """Write all tables."""
     with open(source / "requests_per_day_part_server.csv") as lines:
         rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(lines)]
-    _write(target / "servers.csv", ["day", *SERVERS], _servers(rows))
-    _write(target / "regions.csv", ["start", *REGIONS], _regions(rows))
+    _write(target / "servers.csv", ["day", "start", *SERVERS], _servers(rows))
     _write(target / "profile.csv", ["day", *range(0, 1440, PROFILE_STEP // 60)], _profile(source))
     with open_log(source / "wc_day50_4.head") as stream:
         columns = to_columns(next(read_batches(stream)))
@@ -32,20 +31,12 @@ def derive(source: Path, target: Path) -> None:
 
 
 def _servers(rows: list[dict[str, int]]) -> Iterable[list[int]]:
-    """Requests per day and server."""
+    """Requests per server for each file of the log (at most 7 million requests), with its day and its first second."""
     requests: Counter[tuple[int, int]] = Counter()
     for row in rows:
-        requests[row["day"], row["server"]] += row["requests"]
-    return ([day, *(requests[day, server] for server in SERVERS)] for day in DAYS)
-
-
-def _regions(rows: list[dict[str, int]]) -> Iterable[list[int]]:
-    """Requests per region for each file of the log (7 million requests), identified by its first second."""
-    requests: Counter[tuple[int, int]] = Counter()
-    for row in rows:
-        requests[row["start_time"], row["region"]] += row["requests"]
-    starts = sorted({row["start_time"] for row in rows})
-    return ([start, *(requests[start, region] for region in range(len(REGIONS)))] for start in starts)
+        requests[row["start_time"], row["server"]] += row["requests"]
+    files = sorted({(row["day"], row["start_time"]) for row in rows})
+    return ([day, start, *(requests[start, server] for server in SERVERS)] for day, start in files)
 
 
 def _profile(source: Path) -> Iterable[list[int]]:
