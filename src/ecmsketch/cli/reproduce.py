@@ -132,13 +132,13 @@ def _run(plan: Plan, out: Path, **options: Any) -> list[Any]:
 
 def _write(out: Path, docs: Path | None, keep: Path | None, only_report: bool) -> list[Path]:
     """Write the report, and what else was asked for. Kept results make the documentation's page and nothing else."""
-    from ecmsketch.experiments.report.document import write_docs_page, write_report
-    from ecmsketch.experiments.report.kept import keep_results
+    from ecmsketch.experiments.report.document import write_report
+    from ecmsketch.experiments.report.kept import keep_results, renew_docs_page
 
     with working("drawing and writing"):
         written = [] if only_report and docs is not None else write_report(out)
         written += [] if keep is None else keep_results(out, keep)
-        return written + ([] if docs is None else write_docs_page(out, docs))
+        return written + ([] if docs is None else renew_docs_page(out, docs))
 
 
 def _differences(out: Path, kept: Path) -> int:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from ecmsketch.experiments.registry import EXPERIMENTS
 from ecmsketch.experiments.report.claims import check_claims
-from ecmsketch.experiments.report.figures import draw_figure, figure_name
+from ecmsketch.experiments.report.figures import draw_figure
 from ecmsketch.experiments.report.markdown import markdown_table
 from ecmsketch.experiments.report.notes import NOTES
 from ecmsketch.experiments.report.sections import Lines, result_tables
 from ecmsketch.experiments.results import StoredResult, read_results
 
-DOCS_PICTURES = "pictures/results"
 _STYLE = (
     "body{font:15px/1.5 sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;margin:1em 0;font-size:13px}td,th{border:1px solid #ccc;padding:.25em .6em;"
@@ -25,8 +24,7 @@ _STYLE = (
 def write_report(out: Path) -> list[Path]:
     """Write report.md, report.html and figures/ beside the results."""
     results = read_results(out)
-    text = _markdown(results, "figures")
-    _draw(results, out / "figures")
+    text = _markdown(results, out / "figures", "figures")
     page, lines = out / "report.html", out / "report.md"
     lines.write_text(text)
     page.write_text(_html(text, out))
@@ -35,33 +33,12 @@ def write_report(out: Path) -> list[Path]:
 
 def write_docs_page(out: Path, docs: Path) -> list[Path]:
     """Write the same report as docs/results.md, with its pictures in docs/pictures/results."""
-    results, path = read_results(out), docs / "results.md"
-    path.write_text(docs_text(results))
-    _draw(results, docs / DOCS_PICTURES)
+    path = docs / "results.md"
+    path.write_text(_markdown(read_results(out), docs / "pictures" / "results", "pictures/results"))
     return [path]
 
 
-def docs_text(results: list[StoredResult]) -> str:
-    """The text of docs/results.md."""
-    return _markdown(results, DOCS_PICTURES)
-
-
-def figure_names(results: list[StoredResult]) -> set[str]:
-    """The file names of all figures of a report."""
-    return {name for result in results if (name := figure_name(result)) is not None}
-
-
-def _draw(results: list[StoredResult], folder: Path) -> None:
-    """Draw all figures, and remove those of other results."""
-    for result in results:
-        draw_figure(result, folder)
-    names = figure_names(results)
-    for path in folder.glob("*.*"):
-        if path.name not in names:
-            path.unlink()
-
-
-def _markdown(results: list[StoredResult], link: str) -> str:
+def _markdown(results: list[StoredResult], pictures: Path, link: str) -> str:
     ordered = [result for name in EXPERIMENTS for result in results if result.experiment == name]
     lines = [*_opening(ordered), *_claims(ordered)]
     for name, spec in EXPERIMENTS.items():
@@ -74,7 +51,7 @@ def _markdown(results: list[StoredResult], link: str) -> str:
             lines += [
                 f"**{result.data}** ({result.label})",
                 "",
-                *_picture(result, link),
+                *_picture(result, pictures, link),
                 *result_tables(result),
             ]
     lines += [*_missing(ordered), *_made(ordered)]
@@ -82,12 +59,13 @@ def _markdown(results: list[StoredResult], link: str) -> str:
 
 
 def _opening(results: list[StoredResult]) -> Lines:
-    manifests = {(result.data, result.manifest["data"]["events"]): result.manifest for result in results}
+    manifests = {result.data: result.manifest for result in results}
     machine = results[0].manifest["machine"]
     rows = [
-        (name, manifest["key"]["label"], f"{events:,}", manifest["data"]["sites"], manifest["data"]["what"])
-        for (name, events), manifest in sorted(manifests.items(), key=lambda entry: entry[0])
-    ]
+        (name, manifest["key"]["label"], f"{manifest['data']['events']:,}", manifest["data"]["sites"],
+         manifest["data"]["what"])
+        for name, manifest in manifests.items()
+    ]  # fmt: skip
     return [
         "# Results",
         "",
@@ -120,9 +98,9 @@ def _claims(results: list[StoredResult]) -> Lines:
     ]
 
 
-def _picture(result: StoredResult, link: str) -> Lines:
-    name = figure_name(result)
-    return [] if name is None else [f"![{result.manifest['title']}, {result.data}]({link}/{name})", ""]
+def _picture(result: StoredResult, pictures: Path, link: str) -> Lines:
+    path = draw_figure(result, pictures)
+    return [] if path is None else [f"![{result.manifest['title']}, {result.data}]({link}/{path.name})", ""]
 
 
 def _missing(results: list[StoredResult]) -> Lines:
@@ -135,14 +113,14 @@ def _missing(results: list[StoredResult]) -> Lines:
 def _made(results: list[StoredResult]) -> Lines:
     versions = results[0].manifest["versions"]
     rows = [
-        (result.experiment, result.data, f"{result.manifest['key']['events']:,}", result.manifest["key"]["scale"],
+        (result.experiment, result.data, f"{result.manifest['key']['events']:,}", result.manifest["seed"],
          result.manifest["key"]["engine"], f"{result.manifest['seconds']:.0f} s")
         for result in results
     ]  # fmt: skip
     return [
         "## How it was made",
         "",
-        *markdown_table(("experiment", "data", "events", "scale", "run by", "took"), rows),
+        *markdown_table(("experiment", "data", "events", "seed", "run by", "took"), rows),
         "Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
         "",
     ]

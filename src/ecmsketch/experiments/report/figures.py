@@ -25,21 +25,14 @@ LINES = {"point": "-", "self-join": "--"}
 DPI = 100
 
 
-def figure_name(result: StoredResult) -> str | None:
-    """The file name of a result's figure; None if its experiment has none."""
-    name = _FILES.get(result.experiment, result.experiment)
-    return f"{name}-{result.data}.png" if result.experiment in _DRAWN else None
-
-
 def draw_figure(result: StoredResult, folder: Path) -> Path | None:
     """Draw the figure of one result as a small PNG. Returns None if its experiment has no figure."""
-    name = figure_name(result)
-    if name is None:
+    if result.experiment not in _DRAWN:
         return None
     figure = _DRAWN[result.experiment](result)
     figure.suptitle(f"{result.manifest['title']}\n{_about(result)}", fontsize=10)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
+    path = folder / f"{_FILES.get(result.experiment, result.experiment)}-{result.data}.png"
     figure.savefig(path, dpi=DPI, metadata={"Software": None})
     plt.close(figure)
     return path
