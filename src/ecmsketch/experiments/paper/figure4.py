@@ -62,5 +62,5 @@ FIGURE4 = Experiment(
     parameters={"epsilons": EPSILONS, "delta": 0.1, "counters": ("eh", "dw", "rw"), "sketch_seeds": 5, "rw_seeds": 5},
     columns=(*OBSERVED_COLUMNS, "bytes"),
     run=run,
-    scales={"paper": {"sketch_seeds": 2, "rw_seeds": 1}},
+    scales={"paper": {"sketch_seeds": 3, "rw_seeds": 1}},
 )

@@ -96,4 +96,5 @@ TABLE2 = Experiment(
     columns=("variant", "counter", "action", "times", "median_us", "p99_us"),
     run=run,
     least_events=10_000,
+    scales={"small": {"times": 200}},
 )

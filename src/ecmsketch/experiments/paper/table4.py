@@ -73,5 +73,5 @@ TABLE4 = Experiment(
     run=run,
     needs_sites=True,
     distributed=True,
-    scales={"small": {"sketch_seeds": 3}, "paper": {"sketch_seeds": 2}},
+    scales={"small": {"sketch_seeds": 3}, "paper": {"sketch_seeds": 3}},
 )  # fmt: skip

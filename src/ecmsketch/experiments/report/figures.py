@@ -17,6 +17,8 @@ from ecmsketch.experiments.results import StoredResult
 
 STYLES = {"eh": ("#08519c", "P"), "dw": ("#e6550d", "s"), "rw": ("#31a354", "o")}
 matplotlib.rcParams["svg.hashsalt"] = "ecmsketch"  # equal numbers give equal files
+matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: small files that can be searched
+matplotlib.rcParams["font.sans-serif"] = ["DejaVu Sans", "Verdana", "Arial", "sans-serif"]
 
 
 def draw_figures(result: StoredResult, folder: Path) -> list[Path]:

@@ -15,14 +15,14 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    "eh": Look("ECM-EH, as published", "#6baed6", "P", "--"),
-    "dw": Look("ECM-DW, growing on demand", "#fdae6b", "s", ":"),
-    "dw reserved": Look("ECM-DW, as published", "#e6550d", "s", "--"),
-    "rw": Look("ECM-RW, our constant", "#74c476", "o", "--"),
-    "rw c=36": Look("ECM-RW, published constant (computed)", "#31a354", "", ":"),
-    "eh sharper": Look("ECM-EH, ours, sharper", "#08519c", "P", "-"),
-    "slices": Look("slices", "#54278f", "D", "-"),
-    "slices 0.1": Look("slices, resolution 0.1", "#c51b8a", "^", "-"),
+    "eh": Look("ECM-EH as published", "#6baed6", "P", "--"),
+    "dw": Look("ECM-DW growing on demand", "#fdae6b", "s", ":"),
+    "dw reserved": Look("ECM-DW as published", "#e6550d", "s", "--"),
+    "rw": Look("ECM-RW with our constant", "#74c476", "o", "--"),
+    "rw c=36": Look("ECM-RW with c = 36 (computed)", "#31a354", "", ":"),
+    "eh sharper": Look("ECM-EH sharper (ours)", "#08519c", "P", "-"),
+    "slices": Look("slices (ours)", "#54278f", "D", "-"),
+    "slices 0.1": Look("slices at resolution 0.1 (ours)", "#c51b8a", "^", "-"),
 }
 PAPER = Look("printed in the paper", "#000000", "*", "")
 

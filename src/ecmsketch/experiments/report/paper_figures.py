@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ecmsketch.experiments.paper import published
+from ecmsketch.experiments.paper.table3 import WHOLE
 from ecmsketch.experiments.report.intervals import Interval, by_seed
 from ecmsketch.experiments.report.looks import LOOKS, PAPER, label_of
 from ecmsketch.experiments.report.markdown import byte_size
@@ -31,6 +32,8 @@ def small_multiples(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
         panel.grid(True, which="major", color="#dddddd", linewidth=0.6)
         panel.set_axisbelow(True)
         panel.tick_params(labelsize=8)
+        panel.xaxis.label.set_size(8.5)
+        panel.yaxis.label.set_size(8.5)
     return figure, [list(line) for line in axes]
 
 
@@ -38,6 +41,7 @@ def shared_legend(figure: Figure) -> None:
     """One legend for all panels, below them."""
     found = dict[str, Any]()
     for panel in figure.axes:
+        panel.title.set_size(9.5)
         found |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
 
@@ -45,10 +49,13 @@ def shared_legend(figure: Figure) -> None:
 def _curve(panel: Axes, variant: str, xs: list[float], found: list[Interval]) -> None:
     look = LOOKS[variant]
     means = np.array([point.mean for point in found])
-    below = np.array([point.mean - max(point.low, 0.2 * point.mean) if point.low == point.low else 0 for point in found])
+    below = np.array(
+        [point.mean - max(point.low, 0.2 * point.mean) if point.low == point.low else 0 for point in found]
+    )
     above = np.array([point.high - point.mean if point.high == point.high else 0 for point in found])
+    size = 8 if look.marker == "s" else 5  # the lines of ECM-DW and ECM-EH may coincide
     panel.errorbar(
-        xs, means, [np.maximum(below, 0), above], color=look.colour, marker=look.marker, markersize=5, linewidth=1.3,
+        xs, means, [np.maximum(below, 0), above], color=look.colour, marker=look.marker, markersize=size, linewidth=1.3,
         linestyle=look.line, elinewidth=0.8, capsize=2, label=look.label,
     )  # fmt: skip
 
@@ -84,7 +91,7 @@ def _measured(result: StoredResult, query: str) -> list[Row]:
     return [row for row in result.rows if row["query"] == query and row["estimator"] != "computed"]
 
 
-_SHOWN = ("eh", "dw reserved", "rw", "eh sharper", "slices", "slices 0.1")
+_SHOWN = ("dw reserved", "eh", "rw", "eh sharper", "slices", "slices 0.1")
 
 
 def _error_at_memory(result: StoredResult) -> Figure:
@@ -98,7 +105,7 @@ def _error_at_memory(result: StoredResult) -> Figure:
             panel.annotate("ε = 0.1", (size * 1e6, loss.centralised), (0, 8), textcoords="offset points",
                            ha="center", fontsize=8)  # fmt: skip
         panel.set(xscale="log", yscale="log", title=name, ylabel=AVERAGE)
-        panel.set_xlabel("memory; on each line ε goes from 0.25 (left) to 0.05 (right)")
+        panel.set_xlabel("memory, with ε from 0.25 (left) to 0.05 (right)")
         panel.margins(x=0.12, y=0.15)
         _log(panel.xaxis, byte_size)
         _log(panel.yaxis, _plain)
@@ -146,7 +153,7 @@ def _figure5(result: StoredResult) -> Figure:
             rows = result.where(variant=variant, how=how, query=query)
             _curves(panel, rows, "network_bytes", "avg_error", [variant] if rows else [])
         panel.set(xscale="log", yscale="log", title=name, ylabel=AVERAGE)
-        panel.set_xlabel(f"{SENT}; on each line ε goes from 0.25 (left) to 0.05 (right)")
+        panel.set_xlabel(f"{SENT}, with ε from 0.25 (left) to 0.05 (right)")
         panel.margins(x=0.12, y=0.15)
         for epsilon in (0.1, 0.2):
             loss = published.loss(result.data, epsilon, "eh", query)
@@ -177,8 +184,7 @@ def _figure6(result: StoredResult) -> Figure:
         for panel, text in ((error, _plain), (network, byte_size)):
             panel.set_xscale("log", base=2)
             panel.set_yscale("log")
-            panel.set_xlabel("sites; the paper's variants up a binary tree, ours merged in one step")
-            panel.xaxis.label.set_fontsize(8)
+            panel.set_xlabel("sites")
             panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
             _log(panel.yaxis, text)
     return figure
@@ -198,7 +204,7 @@ def _table3(result: StoredResult) -> Figure:
             panel.annotate(f"ECM-{variant.upper()}", (0, rows[0]["paper_updates_per_s"]), (-9, 0), va="center",
                            textcoords="offset points", ha="right", fontsize=7.5)  # fmt: skip
     panel.set(yscale="log", ylabel="updates per second on one core", xlim=(-0.7, len(hows) - 0.7))
-    panel.set_xticks(range(len(hows)), hows)
+    panel.set_xticks(range(len(hows)), ["as the stream comes" if how == WHOLE else how for how in hows])
     _log(panel.yaxis, lambda value: f"{value / 1e6:g} M")
     return figure
 
@@ -210,7 +216,17 @@ PAPER_FIGURES: dict[str, dict[str, tuple[str, Callable[[StoredResult], Figure]]]
         "figure4-epsilon": ("Figure 4: observed errors are below ε", _error_at_epsilon),
         "figure4-memory": ("Figure 4: memory for the same ε", _memory_at_epsilon),
     },
-    "table4": {"figure5": ("Figure 5: error of all sites together against bytes sent", _figure5)},
-    "figure6": {"figure6": ("Figure 6: error and bytes as the network grows, ε = 0.1", _figure6)},
+    "table4": {
+        "figure5": (
+            "Figure 5: error of all sites together against bytes sent; the paper's up a binary tree, ours in one step",
+            _figure5,
+        )
+    },
+    "figure6": {
+        "figure6": (
+            "Figure 6: error and bytes as the network grows, ε = 0.1; the paper's up a binary tree, ours in one step",
+            _figure6,
+        )
+    },
 }
 """For each experiment, its pictures: the name of the file, what it says, and how it is drawn."""

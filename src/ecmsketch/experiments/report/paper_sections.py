@@ -38,7 +38,7 @@ def _table3(result: StoredResult) -> Lines:
         theirs = first["paper_updates_per_s"] if variant == first["counter"] else ""
         cells = [_rate(found[how], theirs != "") for how in hows]
         rows.append((label_of(variant), "–" if theirs == "" else event_rate(theirs), *cells))
-    return markdown_table(("variant", "the paper: one call per event, 2012", *hows), rows)
+    return markdown_table(("variant", "the paper, 2012", *hows), rows)
 
 
 def _rate(row: Row, compared: bool) -> str:

@@ -12,9 +12,7 @@ Lines = list[str]
 
 def summary(results: list[StoredResult], verdicts: list[Verdict]) -> Lines:
     """What a reader with five minutes needs."""
-    better = what_is_better(results)
-    lines = ["## What is better", "", *(f"- {sentence}" for sentence in better), ""] if better else []
-    return [*lines, *_grid(verdicts), *_reasons(verdicts)]
+    return [*what_is_better(results), *_grid(verdicts), *_reasons(verdicts)]
 
 
 def _failed(verdicts: list[Verdict]) -> list[Verdict]:
@@ -64,7 +62,9 @@ def _reasons(verdicts: list[Verdict]) -> Lines:
         f"Why: {verdict.finding.why}."
         for number, verdict in enumerate(failed, 1)
     ]
-    return ["## Why some do not hold", "", "Every number here was measured in this run.", "", *lines, ""] if lines else []
+    return (
+        ["## Why some do not hold", "", "Every number here was measured in this run.", "", *lines, ""] if lines else []
+    )
 
 
 def every_check(verdicts: list[Verdict]) -> Lines:

@@ -83,9 +83,7 @@ def _cases(rows: list[Row]) -> list[tuple[str, float]]:
     return list(dict.fromkeys((row["query"], row["epsilon"]) for row in rows))
 
 
-def _cell(
-    name: str, ours: list[Row], theirs: list[Row], column: str, size: str, printed: float | None
-) -> list[_Cell]:
+def _cell(name: str, ours: list[Row], theirs: list[Row], column: str, size: str, printed: float | None) -> list[_Cell]:
     if not ours or not theirs:
         return []
     means = [fmean(row[column] for row in rows) for rows in (ours, theirs)]
