@@ -45,7 +45,7 @@ def counter_error(sketch: EcmSketch, truth: Truth, query: str, today: bool = Fal
     """
     cells = cells_of(hash_items(truth.items), sketch.config.row_hashes())
     counts = np.broadcast_to(truth.counts, cells.shape)
-    exact = np.bincount(cells.ravel(), counts.ravel(), sketch.config.cells)
+    exact: NDArray[np.float64] = np.bincount(cells.ravel(), counts.ravel(), sketch.config.cells).astype(np.float64)
     read = sketch.table(last=truth.last).value
     if query == "point":
         mine = read.ravel()[cells]

@@ -66,7 +66,7 @@ _OPENING = [
     "This page shows the paper's experiments (section 7) as this library runs them, and some experiments beyond the "
     "paper. `ecmsketch reproduce` makes it. All numbers and figures come from the CSV files that it writes.",
     "",
-    "*As published* is the paper's sketch, its split of epsilon, and its way to read it: the least cell, the least row. "
+    "*As published* is the paper's sketch, its split of epsilon, and its way to read it: the least cell or row. "
     "*Ours, sharper* is the same sketch with the split and the answers of [guarantees.md](guarantees.md). *Slices* is "
     "the library's default. Errors are shares of the arrivals in the range, or of their square for self-joins.",
     "",

@@ -26,7 +26,8 @@ def small_loss(result: StoredResult) -> Finding | None:
     """Compare the error of ECM-EH after a binary tree with that in one place."""
     eh = {how: result.where(variant="eh", query="point", how=how) for how in ("centralised", "binary tree", "n-way")}
     finding = judge_ratios(
-        _losses(result, "eh", "binary tree"), (0, 1.3), "the centralised error", _own_error(eh["centralised"], eh["binary tree"])
+        _losses(result, "eh", "binary tree"), (0, 1.3), "the centralised error",
+        _own_error(eh["centralised"], eh["binary tree"]),
     )  # fmt: skip
     if finding is None:
         return None
@@ -74,8 +75,8 @@ def rw_network(result: StoredResult) -> Finding | None:
         found, (10, inf), "the network bytes of ECM-EH",
         f"each of {sites} sites has {share:,} events on average, and fewer inside the window. At epsilon "
         f"{least['epsilon']} its ECM-RW takes {byte_size(_mean(sent, 'network_bytes') / sites)}, or "
-        f"{_mean(sent, 'network_bytes') / sites / max(share, 1):.1f} bytes an event: a wave that is not full sends every "
-        "arrival once",
+        f"{_mean(sent, 'network_bytes') / sites / max(share, 1):.1f} bytes an event: a wave that is not full "
+        "sends every arrival once",
     )  # fmt: skip
 
 

@@ -36,8 +36,8 @@ def _below_epsilon(rows: list[Row]) -> Finding:
         f"the average is at most {average:.2f} of epsilon, the maximum at most "
         f"{worst['max_error'] / worst['epsilon']:.2f} of it ({label_of(worst['variant'])}, {worst['query']}, epsilon "
         f"{worst['epsilon']})",
-        f"{len(above)} of {len(rows)} sketches have a query above epsilon, while delta lets each single query fail with "
-        f"probability 0.1. In the worst sketch the error of {worst['queries']:,} queries is "
+        f"{len(above)} of {len(rows)} sketches have a query above epsilon, while delta lets each single query fail "
+        f"with probability 0.1. In the worst sketch the error of {worst['queries']:,} queries is "
         f"{worst['avg_error'] / worst['epsilon']:.3f} of epsilon on average, and that of its counters without "
         f"collisions {worst['counter_error'] / worst['epsilon']:.4f}: single items that collide are what exceeds it",
     )

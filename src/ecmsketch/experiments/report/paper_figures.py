@@ -32,8 +32,8 @@ def small_multiples(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
         panel.grid(True, which="major", color="#dddddd", linewidth=0.6)
         panel.set_axisbelow(True)
         panel.tick_params(labelsize=8)
-        panel.xaxis.label.set_size(8.5)
-        panel.yaxis.label.set_size(8.5)
+        panel.xaxis.label.set_fontsize(8.5)
+        panel.yaxis.label.set_fontsize(8.5)
     return figure, [list(line) for line in axes]
 
 
@@ -41,7 +41,7 @@ def shared_legend(figure: Figure) -> None:
     """One legend for all panels, below them."""
     found = dict[str, Any]()
     for panel in figure.axes:
-        panel.title.set_size(9.5)
+        panel.title.set_fontsize(9.5)
         found |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
 

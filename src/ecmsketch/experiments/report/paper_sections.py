@@ -37,7 +37,7 @@ def _table3(result: StoredResult) -> Lines:
         first = next(iter(found.values()))
         theirs = first["paper_updates_per_s"] if variant == first["counter"] else ""
         cells = [_rate(found[how], theirs != "") for how in hows]
-        rows.append((label_of(variant), "–" if theirs == "" else event_rate(theirs), *cells))
+        rows.append((label_of(variant), "–" if isinstance(theirs, str) else event_rate(theirs), *cells))
     return markdown_table(("variant", "the paper, 2012", *hows), rows)
 
 

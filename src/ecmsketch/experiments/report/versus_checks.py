@@ -88,7 +88,8 @@ def _cell(name: str, ours: list[Row], theirs: list[Row], column: str, size: str,
         return []
     means = [fmean(row[column] for row in rows) for rows in (ours, theirs)]
     sizes = [fmean(row[size] for row in rows) for rows in (ours, theirs)]
-    return [_Cell(name, means[0], means[1], printed, *sizes, fmean(row["counter_error"] for row in ours))]
+    own = fmean(row["counter_error"] for row in ours)
+    return [_Cell(name, means[0], means[1], printed, sizes[0], sizes[1], own)]
 
 
 def _judge(cells: list[_Cell], variant: str, size: str) -> Finding | None:
@@ -99,7 +100,8 @@ def _judge(cells: list[_Cell], variant: str, size: str) -> Finding | None:
     return Finding(
         not bad,
         f"{label_of(variant)}: {spread(errors)} of the error of the paper's ECM-EH in {spread(sizes)} of its {size}; "
-        f"{sum(cell.printed is not None for cell in cells)} of {len(cells)} cells are also compared with printed numbers",
+        f"{sum(cell.printed is not None for cell in cells)} of {len(cells)} cells are also compared with what the "
+        "paper prints",
         f"{len(bad)} of {len(cells)} cells fail. " + "; ".join(_reason(cell) for cell in bad),
     )
 

@@ -43,8 +43,8 @@ def _shares(figure4: list[StoredResult], table4: list[StoredResult]) -> Lines:
     head = ("share of the paper's ECM-EH (less is better)", *(label_of(name) for name in OURS))
     return [
         *markdown_table(head, rows),
-        "Shares are means over epsilons and seeds; where there are two, they are those of the best and the worst stream. "
-        "*In no more memory* takes the best of our sketches that are not larger than the paper's.",
+        "Shares are means over epsilons and seeds; where there are two, they are those of the best and the worst "
+        "stream. *In no more memory* takes the best of our sketches that are not larger than the paper's.",
         "",
     ]
 
@@ -94,8 +94,8 @@ def _speed(results: list[StoredResult]) -> str | None:
 def _finished(results: list[StoredResult]) -> str | None:
     """The cells that the paper could not finish: ECM-RW on wc'98, aggregated at epsilon 0.1, and epsilon 0.05."""
     parts = [
-        f"epsilon {row['epsilon']}: average error {row['avg_error']:.3g}, {byte_size(row['memory_bytes'])} at the root, "
-        f"{byte_size(row['network_bytes'])} sent"
+        f"epsilon {row['epsilon']}: average error {row['avg_error']:.3g}, {byte_size(row['memory_bytes'])} at the "
+        f"root, {byte_size(row['network_bytes'])} sent"
         for result in results
         if result.data.startswith("worldcup98")
         for row in result.where(variant="rw", how="binary tree")
