@@ -72,7 +72,8 @@ def _in_process(files: list[Path], config: SketchConfig) -> MergedBothWays:
     if _lossless(config):  # these are large, and merged once: one file at a time
         return _both_ways(lambda fan_in: merge_up_tree(files, config, fan_in), len(files), config)
     leaves = [sketch_site(path, config) for path in files]
-    return _both_ways(lambda fan_in: _merge_leaves(leaves.__getitem__, len(leaves), fan_in), len(files), config)
+    tree = _merge_leaves(leaves.__getitem__, len(leaves), 2)
+    return MergedBothWays(tree, MergedSites(merge(leaves), tree.bytes_by_level[:1]))  # the leaves send the same bytes
 
 
 def _lossless(config: SketchConfig) -> bool:

@@ -49,5 +49,5 @@ FIGURE6 = Experiment(
     run=run,
     distributed=True,
     least_events=2_000,
-    scales={"small": {"sketch_seeds": 3, "sites": (1, 16, 256)}, "paper": {"sketch_seeds": 3}},
+    scales={"small": {"sketch_seeds": 2, "sites": (1, 8, 64)}, "paper": {"sketch_seeds": 3}},
 )  # fmt: skip
