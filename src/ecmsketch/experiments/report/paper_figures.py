@@ -53,9 +53,9 @@ def _curve(panel: Axes, variant: str, xs: list[float], found: list[Interval]) ->
         [point.mean - max(point.low, 0.2 * point.mean) if point.low == point.low else 0 for point in found]
     )
     above = np.array([point.high - point.mean if point.high == point.high else 0 for point in found])
-    size = 8 if look.marker == "s" else 5  # the lines of ECM-DW and ECM-EH may coincide
+    size, face = (7, "none") if look.marker == "s" else (5, look.colour)  # ECM-DW and ECM-EH may coincide
     panel.errorbar(
-        xs, means, [np.maximum(below, 0), above], color=look.colour, marker=look.marker, markersize=size, linewidth=1.3,
+        xs, means, [np.maximum(below, 0), above], color=look.colour, marker=look.marker, markersize=size, markerfacecolor=face, linewidth=1.3,
         linestyle=look.line, elinewidth=0.8, capsize=2, label=look.label,
     )  # fmt: skip
 
@@ -179,6 +179,7 @@ def _figure6(result: StoredResult) -> Figure:
             loss = published.loss(result.data, 0.1, counter, query)
             if loss is not None:
                 _star(error, 1, loss.centralised)
+        network.sharex(error)
         error.set(title=name, ylabel=AVERAGE)
         network.set_ylabel(SENT)
         for panel, text in ((error, _plain), (network, byte_size)):

@@ -11,7 +11,13 @@ Lines = list[str]
 
 
 def summary(results: list[StoredResult], verdicts: list[Verdict]) -> Lines:
-    """What a reader with five minutes needs."""
+    """What a reader with five minutes needs. Reasons are numbered in the order of the grid."""
+    streams = list(dict.fromkeys(verdict.data for verdict in verdicts))
+    claims = list(dict.fromkeys(verdict.claim for verdict in verdicts))
+    verdicts = sorted(
+        verdicts,
+        key=lambda one: (one.claim.source == "ours", claims.index(one.claim), streams.index(one.data)),
+    )
     return [*what_is_better(results), *_grid(verdicts), *_reasons(verdicts)]
 
 

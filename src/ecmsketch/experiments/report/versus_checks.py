@@ -111,8 +111,8 @@ def _reason(cell: _Cell) -> str:
     if cell.errs_more:
         bar = cell.theirs if cell.printed is None else min(cell.theirs, cell.printed)
         parts.append(
-            f"error {cell.ours:.3g} where the paper's is {bar:.3g}; our counters without collisions err by "
-            f"{cell.own:.2g} on average, the rest is collisions"
+            f"error {cell.ours:.3g} where the paper's is {bar:.3g}, in {cell.size / cell.their_size:.2f} of the bytes; "
+            f"our counters without collisions err by {cell.own:.2g} on average, the rest is collisions"
         )
     if cell.is_larger:
         parts.append(f"{byte_size(cell.size)} where the paper's takes {byte_size(cell.their_size)}")
