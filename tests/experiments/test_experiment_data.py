@@ -16,9 +16,9 @@ from ecmsketch.experiments.data.exact_counts import count_exactly
 from ecmsketch.experiments.data.named_streams import STREAM_NAMES, expand_names, open_event_stream
 from ecmsketch.experiments.data.parquet_stream import ColumnNames
 from ecmsketch.experiments.data.site_files import sketch_site, write_sites
-from ecmsketch.experiments.paper.accuracy import observe, overall
+from ecmsketch.experiments.paper.accuracy import counter_error, observe, overall
 from ecmsketch.experiments.paper.aggregation import aggregate
-from ecmsketch.experiments.paper.variants import Variant, sketch_all
+from ecmsketch.experiments.paper.variants import Variant, our_variants, sketch_all
 from ecmsketch.inputs.items import hash_items
 from oracles import ExactWindow
 
@@ -132,6 +132,42 @@ def test_observed_errors_are_relative_to_all_arrivals(tiny):
         assert found.worst == pytest.approx(max(by_hand))
     together = overall([observe(sketch, truth, "point") for truth in truths])
     assert together.queries == sum(len(truth.items) for truth in truths)
+
+
+@pytest.mark.parametrize("variant", our_variants(), ids=lambda variant: f"{variant.name}, {variant.query}")
+def test_ours_are_asked_as_users_ask_them(tiny, variant):
+    (sketch,) = sketch_all(tiny, [variant.config(0.2, 0.1, 0)])
+    truth = count_exactly(tiny)[-1]
+    found = observe(sketch, truth, variant.query, today=True)
+    if variant.query == "point":
+        answers = [sketch.estimate(int(item), last=truth.last).value for item in truth.items]
+        assert found.average == pytest.approx(np.mean(np.abs(answers - truth.counts)) / truth.total)
+    else:
+        assert found.average == abs(sketch.self_join(last=truth.last).value - truth.self_join) / truth.total**2
+
+
+@pytest.mark.parametrize("query", ["point", "self-join"])
+def test_without_collisions_only_the_error_of_counters_is_left(tiny, query):
+    """Whole buckets are exact, so over all time counters are; over a part they are off by less than epsilon_sw."""
+    variant = Variant("eh", query)
+    (sketch,) = sketch_all(tiny, [variant.config(0.2, 0.1, 0)])
+    everything, part = count_exactly(tiny, [100_000, 2000])
+    assert counter_error(sketch, everything, query) == 0
+    assert observe(sketch, everything, query).average > 0
+    own, factors = counter_error(sketch, part, query), 1 if query == "point" else 2
+    assert 0 < own < (1 + sketch.config.epsilon_sw) ** factors - 1
+
+
+def test_variants_have_names_of_their_own():
+    published = [
+        Variant("eh"),
+        Variant("dw"),
+        Variant("dw", reserved=True),
+        Variant("rw"),
+        Variant("rw", wave_constant=36),
+    ]
+    names = [variant.name for variant in (*published, *our_variants()[::2])]
+    assert names == ["eh", "dw", "dw reserved", "rw", "rw c=36", "eh sharper", "slices", "slices 0.1"]
 
 
 @pytest.mark.parametrize("counter", ["eh", "dw", "rw"])

@@ -11,14 +11,15 @@ from ecmsketch.experiments.beyond.monitoring_costs import MONITORING_COSTS
 from ecmsketch.experiments.beyond.peers import PEERS
 from ecmsketch.experiments.paper.figure4 import FIGURE4
 from ecmsketch.experiments.paper.figure6 import FIGURE6
+from ecmsketch.experiments.paper.latency import TABLE2
 from ecmsketch.experiments.paper.table3 import TABLE3
 from ecmsketch.experiments.paper.table4 import TABLE4
 from ecmsketch.experiments.spec import Experiment
 
 _BEYOND = (HEAVIEST, ESTIMATORS, MERGING_LEVELS, LAZY_UNION, MONITORING_COSTS)
-EXPERIMENTS = {spec.name: spec for spec in (TABLE3, FIGURE4, TABLE4, FIGURE6, *_BEYOND, PEERS)}
+EXPERIMENTS = {spec.name: spec for spec in (TABLE2, TABLE3, FIGURE4, TABLE4, FIGURE6, *_BEYOND, PEERS)}
 GROUPS = {"figure5": (TABLE4,), "beyond": _BEYOND, "all": tuple(EXPERIMENTS.values())}
-SELECTIONS = ("all", "table3", "table4", "figure4", "figure5", "figure6", "beyond", "peers")
+SELECTIONS = ("all", "table2", "table3", "table4", "figure4", "figure5", "figure6", "beyond", "peers")
 """What the command offers. It also accepts the name of a single experiment of `beyond`."""
 
 

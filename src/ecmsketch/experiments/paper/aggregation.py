@@ -69,27 +69,39 @@ def _on_spark(spark: Any, files: list[Path], config: SketchConfig) -> MergedBoth
 
 
 def _in_process(files: list[Path], config: SketchConfig) -> MergedBothWays:
-    return _both_ways(lambda fan_in: merge_up_tree(files, config, fan_in), len(files), config)
+    if _lossless(config):  # these are large, and merged once: one file at a time
+        return _both_ways(lambda fan_in: merge_up_tree(files, config, fan_in), len(files), config)
+    leaves = [sketch_site(path, config) for path in files]
+    tree = _merge_leaves(leaves.__getitem__, len(leaves), 2)
+    return MergedBothWays(tree, MergedSites(merge(leaves), tree.bytes_by_level[:1]))  # the leaves send the same bytes
+
+
+def _lossless(config: SketchConfig) -> bool:
+    return config.counter != "slices" and counter_class(config).lossless
 
 
 def _both_ways(merged: Callable[[int], MergedSites], sites: int, config: SketchConfig) -> MergedBothWays:
     tree = merged(2)
-    lossless = counter_class(config).lossless
+    lossless = _lossless(config)
     return MergedBothWays(tree, MergedSites(tree.sketch, tree.bytes_by_level[:1]) if lossless else merged(sites))
 
 
 def merge_up_tree(files: list[Path], config: SketchConfig, fan_in: int) -> MergedSites:
     """Merge in this process, depth first, so that only a few sketches are in memory at a time."""
+    return _merge_leaves(lambda number: sketch_site(files[number], config), len(files), fan_in)
+
+
+def _merge_leaves(leaf: Callable[[int], EcmSketch], leaves: int, fan_in: int) -> MergedSites:
     height, moved = 0, list[int]()
-    while fan_in**height < len(files):
+    while fan_in**height < leaves:
         height += 1
         moved.append(0)
 
     def node(level: int, number: int) -> EcmSketch:
         if level == 0:
-            return sketch_site(files[number], config)
+            return leaf(number)
         first, width = number * fan_in, fan_in ** (level - 1)
-        children = [node(level - 1, child) for child in range(first, first + fan_in) if child * width < len(files)]
+        children = [node(level - 1, child) for child in range(first, first + fan_in) if child * width < leaves]
         moved[level - 1] += sum(len(child.serialize()) for child in children)
         return merge(children) if len(children) > 1 else children[0]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
@@ -12,28 +11,34 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
 
-from ecmsketch.experiments.report.all_ranges import over_ranges
-from ecmsketch.experiments.report.markdown import byte_size
+from ecmsketch.experiments.report.paper_figures import PAPER_FIGURES, shared_legend
 from ecmsketch.experiments.results import StoredResult
-from ecmsketch.experiments.spec import Row
 
 STYLES = {"eh": ("#08519c", "P"), "dw": ("#e6550d", "s"), "rw": ("#31a354", "o")}
-VARIANT_NAMES = {"eh": "ECM-EH", "dw": "ECM-DW", "rw": "ECM-RW"}
-LINES = {"point": "-", "self-join": "--"}
-DPI = 100
+matplotlib.rcParams["svg.hashsalt"] = "ecmsketch"  # equal numbers give equal files
+matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: small files that can be searched
+matplotlib.rcParams["font.sans-serif"] = ["DejaVu Sans", "Verdana", "Arial", "sans-serif"]
 
 
-def draw_figure(result: StoredResult, folder: Path) -> Path | None:
-    """Draw the figure of one result as a small PNG. Returns None if its experiment has no figure."""
-    if result.experiment not in _DRAWN:
-        return None
-    figure = _DRAWN[result.experiment](result)
-    figure.suptitle(f"{result.manifest['title']}\n{_about(result)}", fontsize=10)
+def draw_figures(result: StoredResult, folder: Path) -> list[Path]:
+    """Draw the figures of one result as SVG; none if its experiment has no figure."""
+    drawn = [
+        (stem, title, draw)
+        for stem, (title, draw) in PAPER_FIGURES.get(result.experiment, {}).items()
+    ]  # fmt: skip
+    if result.experiment in _DRAWN:
+        drawn.append((result.experiment, result.manifest["title"], _DRAWN[result.experiment]))
+    return [_save(result, folder, stem, title, draw(result)) for stem, title, draw in drawn]
+
+
+def _save(result: StoredResult, folder: Path, stem: str, title: str, figure: Figure) -> Path:
+    if result.experiment in PAPER_FIGURES:
+        shared_legend(figure)
+    figure.suptitle(f"{title}\n{_about(result)}", fontsize=10)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{_FILES.get(result.experiment, result.experiment)}-{result.data}.png"
-    figure.savefig(path, dpi=DPI, metadata={"Software": None})
+    path = folder / f"{stem}-{result.data}.svg"
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
     plt.close(figure)
     return path
 
@@ -49,130 +54,6 @@ def _panels(count: int) -> tuple[Figure, list[Axes]]:
         panel.grid(True, which="major", color="#dddddd", linewidth=0.6)
         panel.set_axisbelow(True)
     return figure, list(axes[0])
-
-
-def _as_the_paper(result: StoredResult) -> list[Row]:
-    """The rows that match the paper: half of the oldest bucket, and waves with the paper's capacity."""
-    return [
-        row
-        for row in result.rows
-        if row["estimator"] in ("half", "sample") and (row["counter"] != "dw" or row.get("reserved", True))
-    ]
-
-
-def _line(panel: Axes, rows: list[Row], x: str, y: str, counter: str, query: str, label: str = "") -> None:
-    colour, marker = STYLES[counter]
-    panel.plot(
-        [row[x] for row in rows], [row[y] for row in rows], color=colour, marker=marker, markersize=6,
-        linestyle=LINES[query], linewidth=1.2, markerfacecolor=colour if query == "point" else "white",
-        label=label or f"{VARIANT_NAMES[counter]}, {'point queries' if query == 'point' else 'self-join'}",
-    )  # fmt: skip
-
-
-def _from_zero(panel: Axes, rows: list[Row], measure: str) -> None:
-    panel.set_ylim(0, 1.12 * max(row[measure] for row in rows))
-
-
-def _note_epsilons(panel: Axes, rows: list[Row], x: str, y: str) -> None:
-    """Label the points with their epsilons, on lines that have room for labels."""
-    if rows[0]["query"] != "point" or rows[0]["counter"] == "dw":
-        return
-    place, side = ((-6, -8), "right") if rows[0]["counter"] == "eh" else ((6, 3), "left")
-    for row in rows:
-        panel.annotate(
-            f"ε={row['epsilon']:g}", (row[x], row[y]), textcoords="offset points", xytext=place, ha=side,
-            fontsize=6.5, color="#555555",
-        )  # fmt: skip
-
-
-def _series(rows: list[Row]) -> list[tuple[str, str, list[Row]]]:
-    keys = dict.fromkeys((row["counter"], row["query"]) for row in rows)
-    return [(*key, [row for row in rows if (row["counter"], row["query"]) == key]) for key in keys]
-
-
-def _bytes_axis(axis: Any) -> None:
-    axis.set_major_formatter(FuncFormatter(lambda value, _: byte_size(value)))
-    axis.set_minor_locator(NullLocator())
-
-
-def _figure4(result: StoredResult) -> Figure:
-    figure, panels = _panels(2)
-    rows = over_ranges(_as_the_paper(result))
-    for panel, measure, name in zip(panels, ("avg_error", "max_error"), ("Average", "Maximum"), strict=True):
-        for counter, query, line in _series(rows):
-            _line(panel, line, "memory_bytes", measure, counter, query)
-            _note_epsilons(panel, line, "memory_bytes", measure)
-        panel.margins(x=0.18)
-        panel.set(xscale="log", xlabel="memory (bytes, log scale)", ylabel=f"{name} observed error (share of arrivals)")
-        _from_zero(panel, rows, measure)
-        _bytes_axis(panel.xaxis)
-    panels[0].legend(fontsize=7)
-    return figure
-
-
-def _figure5(result: StoredResult) -> Figure:
-    figure, panels = _panels(2)
-    rows = _as_the_paper(result)
-    for panel, how, title in zip(
-        panels, ("binary tree", "n-way"), ("as in the paper: binary tree", "ours: one n-way merge"), strict=True
-    ):
-        for counter, query, line in _series([row for row in rows if row["how"] == how]):
-            _line(panel, line, "network_bytes", "avg_error", counter, query)
-            _note_epsilons(panel, line, "network_bytes", "avg_error")
-        panel.set(xscale="log", xlabel="network (bytes sent in all, log scale)", title=title)
-        panel.set_ylabel("Average observed error (share of arrivals)")
-        _bytes_axis(panel.xaxis)
-        panel.title.set_fontsize(9)
-    sizes = [row["network_bytes"] for row in rows if row["how"] != "centralised"]
-    for panel in panels:
-        panel.set(xlim=(min(sizes) / 2, max(sizes) * 3))
-        _from_zero(panel, rows, "avg_error")
-    panels[0].legend(fontsize=7)
-    return figure
-
-
-def _figure6(result: StoredResult) -> Figure:
-    figure, panels = _panels(2)
-    rows = [row for row in _as_the_paper(result) if row["how"] == "binary tree"]
-    for counter, query, line in _series(rows):
-        _line(panels[0], line, "sites", "avg_error", counter, query)
-        _line(panels[1], [row for row in line if row["sites"] > 1], "sites", "network_bytes", counter, query)
-    ours = [
-        row
-        for row in result.where(how="n-way", counter="eh", query="point", estimator="interpolate")
-        if row["sites"] > 1
-    ]
-    for panel, measure in zip(panels, ("avg_error", "network_bytes"), strict=True):
-        panel.plot(
-            [row["sites"] for row in ours], [row[measure] for row in ours], color="#7f7f7f", linestyle=":", marker="x",
-            label="ours: ECM-EH, point queries, n-way, interpolated",
-        )  # fmt: skip
-        panel.set_xscale("log", base=2)
-        panel.set_xlabel("sites (log scale)")
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panels[0].set_ylabel("Average observed error (share of arrivals)")
-    _from_zero(panels[0], rows, "avg_error")
-    panels[1].set(yscale="log", ylabel="network (bytes sent in all, log scale)")
-    _bytes_axis(panels[1].yaxis)
-    panels[0].legend(fontsize=7, loc="lower left")
-    return figure
-
-
-def _table3(result: StoredResult) -> Figure:
-    figure, (panel,) = _panels(1)
-    figure.set_size_inches(6.2, 3.9)
-    rows = result.where(how="batches")
-    for offset, (name, column, colour) in enumerate(
-        (("paper, 2012", "paper_updates_per_s", "#bdbdbd"), ("ours", "updates_per_s", "#08519c"))
-    ):
-        places = [place + 0.4 * offset for place in range(len(rows))]
-        bars = panel.bar(places, [row[column] for row in rows], 0.38, color=colour, label=name)
-        panel.bar_label(bars, [f"{row[column] / 1e6:.3g} M" for row in rows], fontsize=7)
-    panel.set(yscale="log", ylabel="updates per second on one core (log scale)")
-    panel.set_xticks([place + 0.2 for place in range(len(rows))], [VARIANT_NAMES[row["counter"]] for row in rows])
-    panel.margins(y=0.15)
-    panel.legend(fontsize=7)
-    return figure
 
 
 def _levels(result: StoredResult) -> Figure:
@@ -228,12 +109,4 @@ def _estimators(result: StoredResult) -> Figure:
     return figure
 
 
-_DRAWN: dict[str, Callable[[StoredResult], Figure]] = {
-    "table3": _table3,
-    "figure4": _figure4,
-    "table4": _figure5,
-    "figure6": _figure6,
-    "levels": _levels,
-    "estimators": _estimators,
-}
-_FILES = {"table4": "figure5"}
+_DRAWN: dict[str, Callable[[StoredResult], Figure]] = {"levels": _levels, "estimators": _estimators}

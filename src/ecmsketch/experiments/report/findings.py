@@ -23,7 +23,11 @@ def spread(values: list[float]) -> str:
 
 
 def ratios(rows: list[Row], other: list[Row], column: str, by: tuple[str, ...]) -> list[float]:
-    """Every row's value divided by that of the row of `other` with equal `by` columns, where there is one."""
+    """Every row's value divided by that of the row of `other` with equal `by` columns, where there is one.
+
+    Rows of several seeds are compared with those of the same seed.
+    """
+    by = ("seed", *by) if rows and "seed" in rows[0] else by
     known = {tuple(row[name] for name in by): row[column] for row in other}
     pairs = [(row[column], known.get(tuple(row[name] for name in by))) for row in rows]
     return [mine / theirs for mine, theirs in pairs if theirs]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ecmsketch.experiments.paper import published
-from ecmsketch.experiments.report.all_ranges import over_ranges
-from ecmsketch.experiments.report.figures import VARIANT_NAMES
 from ecmsketch.experiments.report.markdown import byte_size, event_rate, markdown_table, short_number
+from ecmsketch.experiments.report.paper_sections import PAPER_SECTIONS
 from ecmsketch.experiments.results import StoredResult
 
 Lines = list[str]
@@ -16,76 +14,6 @@ Lines = list[str]
 def result_tables(result: StoredResult) -> Lines:
     """The tables of one result."""
     return _SECTIONS[result.experiment](result)
-
-
-def _table3(result: StoredResult) -> Lines:
-    head = ("variant", "the paper, 2012", "ours, in batches", "times", "ours, one call per event")
-    rows = []
-    for row in result.where(how="batches"):
-        (single,) = result.where(counter=row["counter"], how="one call per event")
-        rows.append(
-            (VARIANT_NAMES[row["counter"]], event_rate(row["paper_updates_per_s"]), event_rate(row["updates_per_s"]),
-             short_number(row["times_the_paper"]), event_rate(single["updates_per_s"]))
-        )  # fmt: skip
-    return markdown_table(head, rows)
-
-
-def _figure4(result: StoredResult) -> Lines:
-    head = ("variant", "query", "epsilon", "average error", "maximum error", "memory", "as bytes")
-    rows = [
-        (f"{VARIANT_NAMES[row['counter']]}{', reserved' if row['reserved'] else ''}", row["query"], row["epsilon"],
-         f"{row['avg_error']:.4f}", f"{row['max_error']:.4f}", byte_size(row["memory_bytes"]), byte_size(row["bytes"]))
-        for row in over_ranges(result.rows)
-        if row["estimator"] != "interpolate" and row["epsilon"] in (0.05, 0.1, 0.2)
-    ]  # fmt: skip
-    return markdown_table(head, rows)
-
-
-def _table4(result: StoredResult) -> Lines:
-    head = ("epsilon", "variant", "query", "the paper: centr. : distr.", "ratio", "ours: centr. : distr.", "ratio",
-            "n-way", "ratio", "network: tree", "n-way")  # fmt: skip
-    rows = []
-    for alone in result.where(how="centralised"):
-        if alone["estimator"] == "interpolate" or alone["epsilon"] not in (0.1, 0.2):
-            continue
-        case = {name: alone[name] for name in ("counter", "query", "epsilon", "estimator")}
-        (tree,), (n_way,) = result.where(how="binary tree", **case), result.where(how="n-way", **case)
-        loss = published.loss(result.data, case["epsilon"], case["counter"], case["query"])
-        theirs = "–" if loss is None else f"{loss.centralised:g} : {'N/A' if loss.ratio is None else loss.distributed}"
-        rows.append(
-            (case["epsilon"], VARIANT_NAMES[case["counter"]], case["query"], theirs, short_number(loss and loss.ratio),
-             f"{alone['avg_error']:.4f} : {tree['avg_error']:.4f}", _ratio(tree["avg_error"], alone["avg_error"]),
-             f"{n_way['avg_error']:.4f}", _ratio(n_way["avg_error"], alone["avg_error"]),
-             byte_size(tree["network_bytes"]), byte_size(n_way["network_bytes"]))
-        )  # fmt: skip
-    sites = max(row["sites"] for row in result.rows)
-    return [
-        *markdown_table(head, rows),
-        f"These are average observed errors over {sites} sites, merged by {_engine(result)}.",
-        "",
-    ]
-
-
-def _ratio(mine: float, theirs: float) -> str:
-    return f"{mine / theirs:.3f}" if theirs else "–"
-
-
-def _engine(result: StoredResult) -> str:
-    return str(result.manifest["key"]["engine"]).replace("this", "one")
-
-
-def _figure6(result: StoredResult) -> Lines:
-    head = ("sites", "ECM-EH: error", "network", "ECM-EH n-way: error", "network", "ECM-RW: error", "network")
-    rows = []
-    for sites in dict.fromkeys(row["sites"] for row in result.rows):
-        cells = []
-        for how, counter, estimator in (
-            ("binary tree", "eh", "half"), ("n-way", "eh", "half"), ("binary tree", "rw", "sample"),
-        ):  # fmt: skip
-            for row in result.where(sites=sites, how=how, counter=counter, estimator=estimator, query="point"):
-                cells += [f"{row['avg_error']:.4f}", byte_size(row["network_bytes"])]
-        rows.append((sites, *cells))
-    return [*markdown_table(head, rows), f"These are point queries at epsilon 0.1, merged by {_engine(result)}.", ""]
 
 
 def _heaviest(result: StoredResult) -> Lines:
@@ -165,10 +93,7 @@ def _peers(result: StoredResult) -> Lines:
 
 
 _SECTIONS: dict[str, Callable[[StoredResult], Lines]] = {
-    "table3": _table3,
-    "figure4": _figure4,
-    "table4": _table4,
-    "figure6": _figure6,
+    **PAPER_SECTIONS,
     "heaviest": _heaviest,
     "estimators": _estimators,
     "levels": _levels,
