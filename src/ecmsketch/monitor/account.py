@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import log2
 
 from ecmsketch.monitor.wire import Reader, put_number
 
@@ -44,8 +45,7 @@ class Account:
 
         Trials that fail take less and less of all bytes: their cost grows as the logarithm of these.
         """
-        trials = (1 + self.total // (_FREE * max(cost, 1))).bit_length() - 1
-        return self.paid + cost <= self.spared + trials * cost
+        return self.paid + cost <= self.spared + cost * log2(1 + self.total / (_FREE * max(cost, 1)))
 
     def is_lost(self) -> bool:
         """Whether, at a synchronisation, zones have turned out dearer than sending every change."""
