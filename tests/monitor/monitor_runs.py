@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 import ecmsketch as ecm
@@ -99,7 +101,8 @@ def scenario(seed):
     # Numeric optimisation takes its time: a custom function now and then.
     name = "custom" if seed % 250 == 0 and seed else rng.choice(list(FUNCTIONS)[:-1])
     function = any_of(FUNCTIONS[name], rng)
-    events = traffic(rng.choice(TRAFFIC), list(function.streams), rng)
+    flow = str(rng.choice(TRAFFIC))
+    events = traffic(flow, list(function.streams), rng)
     kind = str(rng.choice(CHANNELS))
     channel, outages, patience, give_up = Channel(), [], None, None
     if kind == "slow":
@@ -126,14 +129,32 @@ def scenario(seed):
     )
     until = END + LAST + (0 if kind == "reliable" else 100 if kind == "slow" else 250)
     names = [f"s{i}" for i in range(4) if f"s{i}" not in events.site_names]
-    return kind, watch, events, {"channel": channel, "outages": outages, "until": until, "sites": names}
+    how = {"channel": channel, "outages": outages, "until": until, "sites": names}
+    return Kinds(str(name), flow, kind), watch, events, how
+
+
+class Kinds(NamedTuple):
+    """What a scenario has: names in FUNCTIONS, TRAFFIC and CHANNELS."""
+
+    function: str
+    traffic: str
+    channel: str
+
+
+class Checked(NamedTuple):
+    """A run that missed nothing: at how many steps the guarantee was put to the test, and how often it was crossed."""
+
+    kinds: Kinds
+    settled: int
+    alerts: int
 
 
 def check(seed):
-    """Run a seed's scenario; returns at how many steps the guarantee was put to the test."""
-    kind, watch, events, how = scenario(seed)
+    """Run a seed's scenario."""
+    kinds, watch, events, how = scenario(seed)
+    kind = kinds.channel
     found = simulate(watch, events, every=EVERY, **how)
-    what = f"seed {seed}: {kind}, {watch}"
+    what = f"seed {seed}: {kinds}, {watch}"
     assert found.missed == 0, what
     if not found.moments[-1].settled:
         found = simulate(watch, events, every=EVERY, **(how | {"until": how["until"] + 1500}))
@@ -143,4 +164,4 @@ def check(seed):
     if kind == "reliable":
         assert found.settled == len(found.moments), what
         assert found.lag == 0, what
-    return found.settled
+    return Checked(kinds, found.settled, len(found.alerts))

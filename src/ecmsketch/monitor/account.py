@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import log2
 
 from ecmsketch.monitor.wire import Reader, put_number
 
@@ -11,7 +12,9 @@ _TRIALS = 4
 _PATIENCE = 6
 """Zones are given up when they have cost so many first synchronisations more than they spared: beginnings are dear."""
 _FREE = 20
-"""Widths may be sent beyond what they spared up to a twentieth of all bytes."""
+"""Widths that nothing has paid for are tried after so many times their cost in bytes; if they do not pay, again after
+twice as many, and so on.
+"""
 
 
 @dataclass
@@ -38,8 +41,11 @@ class Account:
     trial: int = 1
 
     def may_widen(self, cost: int) -> bool:
-        """Whether widths that will cost so much are worth it, judged by those before."""
-        return self.paid + cost <= self.spared + self.total // _FREE
+        """Whether widths that will cost so much are worth it, judged by those before.
+
+        Trials that fail take less and less of all bytes: their cost grows as the logarithm of these.
+        """
+        return self.paid + cost <= self.spared + cost * log2(1 + self.total / (_FREE * max(cost, 1)))
 
     def is_lost(self) -> bool:
         """Whether, at a synchronisation, zones have turned out dearer than sending every change."""
