@@ -46,7 +46,7 @@ test-kafka: $(VENV)/kernels kafka ## Run the tests with a real broker of Kafka (
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kafka-tests]'
 	@$(BIN)/python -m pytest -q -m maven tests/kafka
 
-test-delta: $(VENV)/kernels ## Run the tests with Spark's own delta package: they install the Spark that it is built for
+test-delta: $(VENV)/kernels ## Run the tests with the packages of Delta and Iceberg: they install the versions of Spark that these are built for
 	@$(BIN)/python -m pytest -q -m maven tests/maven
 
 check: $(READY) ## Lint, check types and the direction of imports

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import sys
 import tempfile
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +87,15 @@ def pyspark_or_skip(version: str) -> Path:
                 pytest.skip(f"pip does not give pyspark=={version}: {done.stderr.strip().splitlines()[-1:]}")
             (Path(place) / "made").rename(folder)
     return folder
+
+
+def answers_of(script: Path, spark: Path, packages: list[Path], folder: Path) -> Any:
+    """What a script prints last, as JSON: run in a process of its own with another pyspark, and with our own code."""
+    command = [sys.executable, str(script), ",".join(map(str, packages)), str(folder)]
+    place = {**os.environ, "PYTHONPATH": os.pathsep.join([str(spark), *filter(None, sys.path)])}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env=place)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _name(path: Path) -> str:

@@ -8,15 +8,13 @@ import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import col, lit, when
+from pyspark.sql.functions import col
 
-import ecmsketch as ecm
-from ecmsketch import spark as ecm_spark
 from ecmsketch.store import SketchStore
+from maven.counted_source import counted, made_events
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-CONFIG = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=100_000)
 
 
 def main(jars: str, folder: Path) -> None:
@@ -58,21 +56,11 @@ def read_store(spark: SparkSession, path: Path) -> dict[str, object]:
 
 
 def count_source(spark: SparkSession, path: str) -> dict[str, object]:
-    """Write a Delta table with Spark, change it, and count it through a plain DataFrame and from its files."""
-    names = when(col("id") % 5 < 2, "a").otherwise("b")
-    made = spark.range(1000).select(names.alias("page"), col("id").alias("tick"), lit("x").alias("site"))
-    made.write.format("delta").save(path)
+    """Write a Delta table with Spark, change it, and count it through a plain DataFrame."""
+    made_events(spark).write.format("delta").save(path)
     spark.sql(f"INSERT INTO delta.`{path}` VALUES ('wrong', 5, 'x')")
     spark.sql(f"DELETE FROM delta.`{path}` WHERE page = 'wrong'")
-    events = spark.read.format("delta").load(path)
-    sketches = ecm_spark.build_sketches(events, CONFIG, item="page", tick="tick", site="site")
-    merged = ecm_spark.merge_sketches(sketches)
-    exact = {row[0]: row[1] for row in events.groupBy("page").count().collect()}
-    return {
-        "exact": exact,
-        "total of the source": merged.total().value,
-        "source": {item: merged.estimate(item).value for item in sorted(exact)},
-    }
+    return counted(spark.read.format("delta").load(path))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 from pyarrow import fs
 
 from ecmsketch.errors import ConfigError
-from ecmsketch.spark import trigger_files
+from ecmsketch.spark import monitoring, trigger_files
 from ecmsketch.spark.outbox import OutboxReader
 from ecmsketch.spark.trigger_files import TriggerFiles
 
@@ -54,3 +57,9 @@ def test_files_on_something_else_than_a_disk(monkeypatch):
 def test_a_place_that_cannot_be_used(place):
     with pytest.raises(ConfigError, match=r"cannot be used: .*; give a path, or a URL that pyarrow can write to"):
         TriggerFiles(place)
+
+
+def test_with_a_spark_that_knows_no_such_sources_monitoring_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ecmsketch.spark.outbox", None)
+    with pytest.raises(ConfigError, match=r"monitoring needs Spark 4\.2 or newer, and this is 4\.1\.4"):
+        monitoring._told(SimpleNamespace(version="4.1.4"), "outbox")

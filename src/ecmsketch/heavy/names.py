@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numba import int64
 from numpy.typing import NDArray
+from xxhash import xxh64_intdigest
 
 from ecmsketch.errors import FormatError
 from ecmsketch.inputs.items import columns_of, hash_item
+from ecmsketch.inputs.xxhash64 import STRING_SEED
 from ecmsketch.kernels import kernel
 from ecmsketch.kernels.hash_table import find_slot, new_slots
 
@@ -111,11 +113,19 @@ def _encode(name: Name) -> bytes:
 
 def decode_names(data: bytes) -> Names:
     """The names that `encode_names` wrote, by hash, in ascending order of the hashes."""
+    name: Name
     names: Names = {}
-    at, before = 0, -1
-    while at < len(data):
-        name, at = _decode(data, at, nested=False)
-        key = hash_item(name)
+    at, before, size = 0, -1, len(data)
+    while at < size:
+        begin = at + _HEAD.size
+        kind, length = _HEAD.unpack_from(data, at) if begin <= size else (_TUPLE, 0)
+        if kind == _STR and begin + length <= size:  # most names are texts: they are hashed as they are written
+            at = begin + length
+            written = data[begin:at]
+            name, key = _text(written), xxh64_intdigest(written, STRING_SEED)
+        else:
+            name, at = _decode(data, at, nested=False)
+            key = hash_item(name)
         if key <= before or name == key:
             raise FormatError("names: expected them in order of their hashes, and none for plain numbers")
         names[key] = name
@@ -144,7 +154,11 @@ def _decode(data: bytes, at: int, nested: bool) -> tuple[Name, int]:
         if length != 8:
             raise FormatError(f"names: expected a number of 8 bytes, got {length}")
         return int(_NUMBERS[kind].unpack(content)[0]), at
+    return _text(content), at
+
+
+def _text(written: bytes) -> str:
     try:
-        return content.decode(), at
+        return written.decode()
     except UnicodeDecodeError as error:
         raise FormatError("names: expected text in UTF-8") from error

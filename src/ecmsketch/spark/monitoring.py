@@ -21,7 +21,6 @@ from ecmsketch.inputs.ticks import Span
 from ecmsketch.monitor import Alert, Watch
 from ecmsketch.spark.coordinator_folder import CoordinatorFolder, Status
 from ecmsketch.spark.event_columns import check_watched, hashed_kind, quoted
-from ecmsketch.spark.outbox import OutboxSource
 from ecmsketch.spark.packing import Packed
 from ecmsketch.spark.query_identity import query_id
 from ecmsketch.spark.recipe import AHEAD, ahead_ticks, make_recipe
@@ -103,6 +102,10 @@ def _reports(
 
 def _told(spark: SparkSession, outbox: str) -> DataFrame:
     """The coordinator's messages to sites, as a stream. They come before the events of a trigger."""
+    try:
+        from ecmsketch.spark.outbox import OutboxSource
+    except ImportError as error:  # all else works with Spark 4.1 too, where such a source cannot be written
+        raise ConfigError(f"monitoring needs Spark 4.2 or newer, and this is {spark.version}") from error
     spark.dataSource.register(OutboxSource)
     return spark.readStream.format(OutboxSource.name()).load(outbox).withColumn("part", F.lit(-1).cast("bigint"))
 

@@ -7,6 +7,7 @@ cut what is read instead: `servers` ("0,32,64") and `since`, `until` (epoch seco
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,6 @@ from ecmsketch import worldcup98
 from ecmsketch.errors import InputError
 from ecmsketch.spark.file_opening import open_stream
 from ecmsketch.spark.file_splits import find_files
-from ecmsketch.spark.replay_source import ReplaySource
 from ecmsketch.spark.workers import use_driver_python
 
 
@@ -78,10 +78,13 @@ class _Reader(DataSourceReader):
 
 
 def register_sources(spark: SparkSession) -> None:
-    """Make format("worldcup98") and format("replay") known to a session."""
+    """Make format("worldcup98") and format("replay") known to a session. The second needs Spark 4.2 or newer."""
     use_driver_python(spark)
     spark.dataSource.register(WorldCup98Source)
-    spark.dataSource.register(ReplaySource)
+    if find_spec("pyspark.sql.streaming.datasource") is not None:
+        from ecmsketch.spark.replay_source import ReplaySource
+
+        spark.dataSource.register(ReplaySource)
 
 
 def _integer(name: str, text: str) -> int:
