@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from dataclasses import asdict
 from typing import Any
 
-from ecmsketch.cli.options import AsJson, Site
+from ecmsketch.cli.options import AsJson
 from ecmsketch.cli.output import show, show_one
 from ecmsketch.cli.sketches import Source, each_site, is_file, load_sketch
 from ecmsketch.cli.times import with_times
+
+Site = Annotated[str | None, typer.Option(help="Show the sketches of one site. Default: all of them.")]
 
 
 def inspect(source: Source, site: Site = None, as_json: AsJson = False) -> None:

@@ -44,7 +44,9 @@ class LineOptions:
 
 def site(
     name: Annotated[str, typer.Argument(help="Name of this site, its own among all sites.", show_default=False)],
-    coordinator: Annotated[str, typer.Option(help="Address and port of the coordinator.", show_default=False)],
+    coordinator: Annotated[
+        str, typer.Option(help="Address of the coordinator; port 8610 if none is given.", show_default=False)
+    ],
     security: SecurityOptions,
     lines: LineOptions,
     tls: Annotated[bool, typer.Option("--tls", help="Use TLS with the authorities that this machine trusts.")] = False,

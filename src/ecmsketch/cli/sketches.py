@@ -11,7 +11,9 @@ import typer
 from ecmsketch.cli.output import say
 from ecmsketch.errors import EcmError, EmptyStoreError, InputError
 
-Source = Annotated[str, typer.Argument(help="A store that `build` wrote, or a file of one sketch.", show_default=False)]
+Source = Annotated[
+    str, typer.Argument(help="A store that `build` or `stream` wrote, or a file of one sketch.", show_default=False)
+]
 
 
 class NothingYetError(InputError):
