@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
-
-from dataclasses import asdict
-from typing import Any
 
 from ecmsketch.cli.options import AsJson
 from ecmsketch.cli.output import show, show_one
