@@ -55,9 +55,8 @@ def _curve(panel: Axes, variant: str, xs: list[float], found: list[Interval]) ->
     above = np.array([point.high - point.mean if point.high == point.high else 0 for point in found])
     size, face = (7, "none") if look.marker == "s" else (5, look.colour)  # ECM-DW and ECM-EH may coincide
     panel.errorbar(
-        xs, means, [np.maximum(below, 0), above], color=look.colour, marker=look.marker, markersize=size, markerfacecolor=face,
-        linewidth=1.3,
-        linestyle=look.line, elinewidth=0.8, capsize=2, label=look.label,
+        xs, means, [np.maximum(below, 0), above], color=look.colour, marker=look.marker, markersize=size,
+        markerfacecolor=face, linewidth=1.3, linestyle=look.line, elinewidth=0.8, capsize=2, label=look.label,
     )  # fmt: skip
 
 
