@@ -61,5 +61,5 @@ def test_runs_what_is_asked_for_once_and_writes_a_report(log, tmp_path):
 
 
 def test_says_which_experiments_there_are(log, tmp_path):
-    with pytest.raises(InputError, match="got 'table9', expected one of all, table3"):
+    with pytest.raises(InputError, match="got 'table9', expected one of all, table2, table3"):
         run(log, tmp_path, "table9")
