@@ -42,7 +42,7 @@ def run_all(
 
     `session` opens Spark; it is called only if an experiment that merges sites has to run.
     """
-    plan = [(spec.at(scale), stream) for stream in streams for spec in specs]
+    plan = _plan([spec.at(scale) for spec in specs], list(streams))
     with tempfile.TemporaryDirectory(prefix="ecmsketch-") as scratch:
         done: list[Outcome] = []
         alone: list[tuple[Experiment, Context]] = []
@@ -61,6 +61,12 @@ def run_all(
             with session() as spark:
                 done += [_run(spec, replace(context, spark=spark), out, say) for spec, context in merging]
     return done
+
+
+def _plan(specs: list[Experiment], streams: list[Stream]) -> list[tuple[Experiment, Stream]]:
+    """Every experiment on every stream, then those that make their own events."""
+    given = [(spec, stream) for stream in streams for spec in specs if spec.own_stream is None]
+    return given + [(spec, spec.own_stream) for spec in specs if spec.own_stream is not None]
 
 
 def _run(spec: Experiment, context: Context, out: Path, say: Callable[[str], None]) -> Outcome:

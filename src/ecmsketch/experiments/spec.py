@@ -54,6 +54,8 @@ class Experiment:
     """How many seeds to run with: seed, seed + 1, ... They change the hash functions, not the stream."""
     scales: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Parameters that differ at a scale. "seeds" may be among them."""
+    own_stream: Stream | None = None
+    """The stream of an experiment that makes its own events; it runs once, whatever data is given."""
 
     def at(self, scale: str) -> Experiment:
         """The same experiment with the parameters and the number of seeds of a scale."""
