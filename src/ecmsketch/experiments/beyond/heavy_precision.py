@@ -36,18 +36,19 @@ def run(spec: Experiment, context: Context) -> list[Row]:
 
 
 def _row(sketch: EcmSketch, truth: Truth, phi: float) -> Row:
+    total = truth.total
     counts = dict(zip(truth.items.tolist(), truth.counts.tolist(), strict=True))
-    heavy = {item for item, count in counts.items() if count >= phi * truth.total}
+    heavy = set(truth.items[truth.counts >= phi * total].tolist())
     named = {int(hitter.item) % 2**64 for hitter in sketch.heavy_hitters(phi, last=truth.last)}
     careful = {int(hitter.item) % 2**64 for hitter in sketch.heavy_hitters(phi, last=truth.last, no_miss=True)}
     missed, wrong = [counts[item] for item in heavy - named], [counts.get(item, 0) for item in named - heavy]
     return {
-        "range_s": truth.last, "arrivals": truth.total, "heavy": len(heavy), "named": len(named),
+        "range_s": truth.last, "arrivals": total, "heavy": len(heavy), "named": len(named),
         "precision": len(heavy & named) / len(named) if named else 1.0,
         "recall": len(heavy & named) / len(heavy) if heavy else 1.0,
         "recall_no_miss": len(heavy & careful) / len(heavy) if heavy else 1.0,
-        "largest_missed": max(missed, default=0) / truth.total,
-        "smallest_wrong": min(wrong, default=phi * truth.total) / truth.total,
+        "largest_missed": max(missed, default=0) / total,
+        "smallest_wrong": min(wrong, default=phi * total) / total,
         "memory_bytes": sketch.nbytes,
     }  # fmt: skip
 
@@ -63,5 +64,6 @@ HEAVY_HITTERS = Experiment(
     ),
     run=run,
     seeds=5,
+    scales={"small": {"seeds": 3}},
     least_events=1000,
 )  # fmt: skip

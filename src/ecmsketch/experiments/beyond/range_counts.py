@@ -64,5 +64,6 @@ RANGE_SUMS = Experiment(
     ),
     run=run,
     seeds=5,
+    scales={"small": {"seeds": 3, "epsilons": (0.05, 0.1), "ranges": 20}},
     least_events=1000,
 )  # fmt: skip

@@ -53,5 +53,6 @@ QUANTILES = Experiment(
     ),
     run=run,
     seeds=5,
+    scales={"small": {"seeds": 3, "epsilons": (0.05, 0.1), "quantiles": 33}},
     least_events=1000,
 )  # fmt: skip

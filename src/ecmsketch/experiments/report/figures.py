@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ecmsketch.experiments.report.all_ranges import over_ranges
+from ecmsketch.experiments.report.beyond_figures import BEYOND_FIGURES
 from ecmsketch.experiments.report.markdown import byte_size
 from ecmsketch.experiments.results import StoredResult
 from ecmsketch.experiments.spec import Row
@@ -235,5 +236,6 @@ _DRAWN: dict[str, Callable[[StoredResult], Figure]] = {
     "figure6": _figure6,
     "levels": _levels,
     "estimators": _estimators,
+    **BEYOND_FIGURES,
 }
 _FILES = {"table4": "figure5"}
