@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ecmsketch.experiments.beyond.engine_settings import ENGINES, Engine
+from ecmsketch.experiments.beyond.engine_settings import cases, feed_all
 from ecmsketch.experiments.data.event_stream import Stream, newest_events
 from ecmsketch.experiments.data.exact_counts import Truth
 from ecmsketch.experiments.spec import Context, Experiment, Row
@@ -29,19 +29,20 @@ def run(spec: Experiment, context: Context) -> list[Row]:
     parameters = spec.parameters
     window = min(parameters["window"], context.stream.events // 2)
     truths = last_arrivals(context.stream, window)
-    rows = []
-    for engine in ENGINES:
-        for epsilon in parameters["epsilons"]:
-            sketch = _filled(context, engine, epsilon, parameters["delta"], window)
-            rows += [{"engine": engine.name, "epsilon": epsilon, **_row(sketch, truth)} for truth in truths]
-    return rows
-
-
-def _filled(context: Context, engine: Engine, epsilon: float, delta: float, window: int) -> EcmSketch:
-    sketch = EcmSketch(engine.config(epsilon, delta, context.seed, window=window, model="count"))
-    for batch in context.stream.batches():
-        sketch.update_many(batch.items)
-    return sketch
+    settings = cases(parameters["epsilons"])
+    configs = [
+        engine.config(epsilon, parameters["delta"], context.seed, window=window, model="count")
+        for engine, epsilon in settings
+    ]
+    context.say(f"filling {len(configs)} sketches")
+    sketches = feed_all(
+        context.stream, [EcmSketch(config) for config in configs], lambda sketch, batch: sketch.update_many(batch.items)
+    )
+    return [
+        {"engine": engine.name, "epsilon": epsilon, **_row(sketch, truth)}
+        for (engine, epsilon), sketch in zip(settings, sketches, strict=True)
+        for truth in truths
+    ]
 
 
 def _row(sketch: EcmSketch, truth: Truth) -> Row:

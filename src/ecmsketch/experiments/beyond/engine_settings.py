@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from itertools import product
+from typing import NamedTuple, TypeVar
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.experiments.data.event_stream import WINDOW
+from ecmsketch.experiments.data.event_stream import WINDOW, Stream, StreamBatch
+
+Sketch = TypeVar("Sketch")
 
 
 class Engine(NamedTuple):
@@ -33,3 +37,16 @@ SLICES = Engine("slices", "slices")
 COARSE = Engine("slices, resolution 0.1", "slices", 0.1)
 ENGINES = (EH, SLICES, COARSE)
 """Exponential histograms, slices with the same promise, and slices that begin a range less sharply."""
+
+
+def cases(epsilons: tuple[float, ...]) -> list[tuple[Engine, float]]:
+    """Every engine with every epsilon."""
+    return list(product(ENGINES, epsilons))
+
+
+def feed_all(stream: Stream, sketches: list[Sketch], feed: Callable[[Sketch, StreamBatch], None]) -> list[Sketch]:
+    """Feed a stream to many sketches in one pass: making or reading it takes longer than counting it."""
+    for batch in stream.batches():
+        for sketch in sketches:
+            feed(sketch, batch)
+    return sketches

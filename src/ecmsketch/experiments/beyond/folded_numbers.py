@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecmsketch.experiments.beyond.engine_settings import Engine
+from ecmsketch.experiments.beyond.engine_settings import cases, feed_all
 from ecmsketch.experiments.beyond.heavy_precision import exact_ranges
 from ecmsketch.experiments.data.event_stream import Stream
 from ecmsketch.experiments.data.exact_counts import Truth
@@ -51,9 +52,13 @@ def _ordered(truth: Truth, bits: int) -> Ordered:
     return Ordered(truth.last, numbers, np.cumsum(np.bincount(where, truth.counts).astype(np.int64)))
 
 
-def prefix_sketch(context: Context, engine: Engine, epsilon: float, delta: float, bits: int) -> PrefixSketch:
-    """A prefix sketch of the whole stream."""
-    sketch = PrefixSketch(engine.config(epsilon, delta, context.seed), bits=bits)
-    for batch in context.stream.batches():
-        sketch.update_many(fold(batch.items, bits), batch.ticks)
-    return sketch
+def prefix_sketches(context: Context, parameters: Mapping[str, Any]) -> list[tuple[str, float, PrefixSketch]]:
+    """A prefix sketch of the whole stream for every engine and epsilon, with their names."""
+    bits, settings = parameters["bits"], cases(parameters["epsilons"])
+    sketches = [
+        PrefixSketch(engine.config(epsilon, parameters["delta"], context.seed), bits=bits)
+        for engine, epsilon in settings
+    ]
+    context.say(f"filling {len(sketches)} sketches")
+    feed_all(context.stream, sketches, lambda sketch, batch: sketch.update_many(fold(batch.items, bits), batch.ticks))
+    return [(engine.name, epsilon, sketch) for (engine, epsilon), sketch in zip(settings, sketches, strict=True)]

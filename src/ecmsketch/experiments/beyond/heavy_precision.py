@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ecmsketch.experiments.beyond.engine_settings import ENGINES
+from ecmsketch.experiments.beyond.engine_settings import cases
 from ecmsketch.experiments.data.event_stream import Stream
 from ecmsketch.experiments.data.exact_counts import Truth, count_exactly
 from ecmsketch.experiments.paper.variants import sketch_all
@@ -21,18 +21,17 @@ def exact_ranges(stream: Stream) -> list[Truth]:
 def run(spec: Experiment, context: Context) -> list[Row]:
     """A row for every engine, phi and range."""
     parameters = spec.parameters
-    rows = []
-    for engine in ENGINES:
-        for phi in parameters["phis"]:
-            epsilon = parameters["epsilon_by_phi"] * phi
-            context.say(f"{engine.name}, phi {phi:g}")
-            config = engine.config(epsilon, parameters["delta"], context.seed, heavy_hitters=True)
-            (sketch,) = sketch_all(context.stream, [config])
-            rows += [
-                {"engine": engine.name, "phi": phi, "epsilon": epsilon, **_row(sketch, truth, phi)}
-                for truth in exact_ranges(context.stream)
-            ]
-    return rows
+    settings = cases(parameters["phis"])
+    configs = [
+        engine.config(parameters["epsilon_by_phi"] * phi, parameters["delta"], context.seed, heavy_hitters=True)
+        for engine, phi in settings
+    ]
+    context.say(f"filling {len(configs)} sketches")
+    return [
+        {"engine": engine.name, "phi": phi, "epsilon": sketch.config.epsilon, **_row(sketch, truth, phi)}
+        for (engine, phi), sketch in zip(settings, sketch_all(context.stream, configs), strict=True)
+        for truth in exact_ranges(context.stream)
+    ]
 
 
 def _row(sketch: EcmSketch, truth: Truth, phi: float) -> Row:

@@ -129,7 +129,7 @@ PEERS = Experiment(
         "epsilon": 0.01,
         "delta": 0.1,
         "batch": 100_000,
-        "sizes": tuple(10**i for i in range(3, 10)),
+        "sizes": tuple(10**i for i in range(4, 10)),
         "most_ours": 10_000_000,
         "most_duckdb": 10_000_000,
         "most_one_by_one": 1_000_000,

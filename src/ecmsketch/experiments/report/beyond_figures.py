@@ -8,7 +8,16 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ecmsketch.experiments.report.intervals import Interval, by_seed
-from ecmsketch.experiments.report.multiples import LOOKS, bytes_on, enough, grid, line, log_axes, share_legend
+from ecmsketch.experiments.report.multiples import (
+    LOOKS,
+    bytes_on,
+    enough,
+    grid,
+    line,
+    log_axes,
+    same_height,
+    share_legend,
+)
 from ecmsketch.experiments.results import StoredResult
 from ecmsketch.experiments.spec import Row
 
@@ -50,13 +59,13 @@ def _errors(by: str, xlabel: str, ylabel: str, arrivals: tuple[str, ...], averag
         for panel, epsilon in zip(panels, epsilons, strict=True):
             for engine in dict.fromkeys(row["engine"] for row in rows):
                 mine = [row for row in rows if row["engine"] == engine and row["epsilon"] == epsilon]
-                line(panel, means(mine, by, average), LOOKS[engine], f"{engine}: average")
-                line(panel, _worst(mine, by, worst), LOOKS[engine], f"{engine}: worst", "--")
+                line(panel, means(mine, by, average), LOOKS[engine], engine)
+                line(panel, _worst(mine, by, worst), LOOKS[engine], "_worst", "--")
+            panel.plot([], [], "--", color="#555555", label="dashed: the worst")
             panel.axhline(epsilon, color="black", linewidth=1, label="ε")
             log_axes(panel, xlabel, ylabel if panel is panels[0] else "", f"ε = {epsilon:g}")
-        for panel in panels[1:]:
-            panel.sharey(panels[0])
-        share_legend(figure, panels)
+        same_height(panels)
+        share_legend(figure, panels, 3 if len(panels) < 3 else 5)
         return figure
 
     return draw
@@ -107,8 +116,7 @@ def _batch_sizes(result: StoredResult) -> Figure:
             mine = result.where(engine=engine, epsilon=epsilon)
             line(panel, means(mine, "batch", "updates_per_s"), LOOKS[engine], engine)
         log_axes(panel, "events in a batch", "updates per second" if panel is panels[0] else "", f"ε = {epsilon:g}")
-    for panel in panels[1:]:
-        panel.sharey(panels[0])
+    same_height(panels)
     share_legend(figure, panels)
     return figure
 
@@ -127,6 +135,8 @@ def _peers(result: StoredResult) -> Figure:
         log_axes(panel, sweeps[sweep] if number >= 4 else "", names[measure] if number % 2 == 0 else "", "")
         if measure == "memory_bytes":
             bytes_on(panel.yaxis)
+        if number % 2:
+            same_height(panels[number - 1 : number + 1])
     panels[0].set_title("a stream that grows", fontsize=9)
     panels[1].set_title("a window that grows", fontsize=9)
     share_legend(figure, panels, 3)
@@ -148,3 +158,5 @@ BEYOND_FIGURES: dict[str, Callable[[StoredResult], Figure]] = {
     "peers": _peers,
 }
 """By experiment."""
+OWN_WINDOWS = ("count_windows", "equal_memory", "batch_sizes", "peers")
+"""Experiments whose window is not the paper's."""

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ecmsketch.experiments.report.all_ranges import over_ranges
-from ecmsketch.experiments.report.beyond_figures import BEYOND_FIGURES
+from ecmsketch.experiments.report.beyond_figures import BEYOND_FIGURES, OWN_WINDOWS
 from ecmsketch.experiments.report.markdown import byte_size
 from ecmsketch.experiments.results import StoredResult
 from ecmsketch.experiments.spec import Row
@@ -41,7 +41,8 @@ def draw_figure(result: StoredResult, folder: Path) -> Path | None:
 
 def _about(result: StoredResult) -> str:
     data = result.manifest["data"]
-    return f"{result.data} ({result.label}), {data['events']:,} events, window 1,000,000 s"
+    window = "" if result.experiment in OWN_WINDOWS else ", window 1,000,000 s"
+    return f"{result.data} ({result.label}), {data['events']:,} events{window}"
 
 
 def _panels(count: int) -> tuple[Figure, list[Axes]]:

@@ -41,7 +41,7 @@ def grid(rows: int, columns: int, width: float = 3.3, height: float = 2.7) -> tu
     for panel in panels:
         panel.grid(True, which="major", color="#dddddd", linewidth=0.6)
         panel.set_axisbelow(True)
-        panel.tick_params(labelsize=8)
+        panel.tick_params(which="both", labelsize=8)
     return figure, panels
 
 
@@ -67,6 +67,15 @@ def line(panel: Axes, points: dict[Any, Interval], look: tuple[str, str], label:
         places, means, yerr=np.maximum(reach, 0), color=colour, marker=marker, markersize=4.5, linewidth=1.2,
         linestyle=style, capsize=2, elinewidth=0.9, label=label, markerfacecolor=colour if style == "-" else "white",
     )  # fmt: skip
+
+
+def same_height(panels: Sequence[Axes]) -> None:
+    """Give all panels one range of values, that of the lines; bars that reach below it are cut."""
+    lines = [line for panel in panels for line in panel.get_lines() if line.get_linestyle() != "None"]  # no caps
+    drawn = [np.asarray(line.get_ydata(), float) for line in lines]
+    values = np.concatenate([part[np.isfinite(part) & (part > 0)] for part in drawn])
+    for panel in panels:
+        panel.set_ylim(values.min() / 2, values.max() * 2)
 
 
 def log_axes(panel: Axes, xlabel: str, ylabel: str, title: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ecmsketch.experiments.report.beyond_sections import BEYOND_NOTES
+
 NOTES = {
     "table3": "Every rate is that of one core. Items are integers, and hashing is included.",
     "figure4": "Errors are shares of the arrivals in the range, or of their square for self-joins, over all ranges. "
@@ -17,8 +19,5 @@ NOTES = {
     "and counts the bytes that they send. Synchronising uses the same encoding of changes as sites do, and needs no "
     "answers. Tuned synchronising has the longest period that is never wrong for more "
     "than a tenth of the range; choosing it takes knowledge of the future.",
-    "peers": "All peers get the same events, except that Spark's windows get fewer: they put every event into a "
-    "hundred windows. All Count-Min tables have the width and depth of epsilon 0.01. Our sketch is fed in batches; "
-    "probstructs and datasketches get one call per event. A pane counts as a whole: a range shorter than a pane is "
-    "answered with all of it, hence errors above 1.",
+    **BEYOND_NOTES,
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ecmsketch.experiments.paper import published
 from ecmsketch.experiments.report.all_ranges import over_ranges
+from ecmsketch.experiments.report.beyond_sections import BEYOND_SECTIONS
 from ecmsketch.experiments.report.figures import VARIANT_NAMES
 from ecmsketch.experiments.report.markdown import byte_size, event_rate, markdown_table, short_number
 from ecmsketch.experiments.results import StoredResult
@@ -147,23 +148,6 @@ def _monitoring(result: StoredResult) -> Lines:
     )  # fmt: skip
 
 
-def _peers(result: StoredResult) -> Lines:
-    head = ("peer", "version", "answers", "events", "events/s", "memory", "average error", "worst")
-    rows = []
-    for row in result.rows:
-        cells: tuple[str, ...] = (row["state"], "", "", "")
-        if row["state"] == "measured":
-            memory = byte_size(row["memory_bytes"]) if row["memory_bytes"] != "" else "–"
-            cells = (
-                event_rate(row["events_per_s"]),
-                memory,
-                short_number(float(row["avg_error"])),
-                short_number(float(row["max_error"])),
-            )
-        rows.append((row["peer"], row["version"] or "–", row["answers"], short_number(row["events"]), *cells))
-    return markdown_table(head, rows)
-
-
 _SECTIONS: dict[str, Callable[[StoredResult], Lines]] = {
     "table3": _table3,
     "figure4": _figure4,
@@ -174,5 +158,5 @@ _SECTIONS: dict[str, Callable[[StoredResult], Lines]] = {
     "levels": _levels,
     "union": _union,
     "monitoring": _monitoring,
-    "peers": _peers,
+    **BEYOND_SECTIONS,
 }
