@@ -30,12 +30,13 @@ def heaviest(result: StoredResult) -> Finding | None:
         return None
     worst = max(rows, key=lambda row: float(row["heaviest_max_relative"]))
     relative, largest = float(worst["heaviest_max_relative"]), float(worst["max_error"])
+    share = largest / max(relative, 1e-9)
     sizes = [row["memory_bytes"] / 1e6 for row in rows]
     return Finding(
         relative <= 0.01,
         f"the worst error is {relative:.2g} of the item's own count, in {max(sizes):.0f} MB",
         f"in the last {worst['range_s']:,} s no error is above {largest:.2g} of the {worst['arrivals']:,} arrivals, "
-        f"so an item that errs by {relative:.2g} of its own count came at most {largest / relative:.2g} of them",
+        f"so an item that errs by {relative:.2g} of its own count came at most {share:.2g} of them",
     )
 
 

@@ -175,6 +175,6 @@ BEYOND_NOTES = {
     "peers": "Left: all events are in the window. Right: the stream has a fixed length and the window grows, so that "
     "expired events must be forgotten. Our sketches and DuckDB get batches of 100,000; probstructs, datasketches and "
     "one line of ours get one call per event. All tables have the width and depth of epsilon 0.01. DuckDB has one "
-    "thread, deletes expired events after each batch, and is weighed after a checkpoint, which compresses. The memory of "
-    "probstructs is what the process grew by. A question is the count of one item in the last half of the window.",
+    "thread, deletes expired events after each batch, and is weighed after a checkpoint, which compresses. The memory "
+    "of probstructs is what the process grew by. A question is the count of one item in the last half of the window.",
 }
