@@ -52,7 +52,7 @@ RANGE_SUMS = Experiment(
     name="range_sums",
     title="Beyond: range sums",
     paper="section 6.1 answers range sums with a bound, without an experiment",
-    parameters={"epsilons": (0.02, 0.05, 0.1), "delta": 0.1, "bits": 16, "ranges": 100},
+    parameters={"epsilons": (0.02, 0.05, 0.1), "delta": 0.1, "bits": 20, "ranges": 100},
     columns=(
         "engine", "epsilon", "range_s", "arrivals", "avg_share", "avg_error", "max_error", "beyond_promise", "covered",
         "promised", "memory_bytes",

@@ -42,7 +42,7 @@ QUANTILES = Experiment(
     name="quantiles",
     title="Beyond: quantiles",
     paper="section 6.1 answers quantiles with a bound, without an experiment",
-    parameters={"epsilons": (0.02, 0.05, 0.1), "delta": 0.1, "bits": 16, "quantiles": 99},
+    parameters={"epsilons": (0.02, 0.05, 0.1), "delta": 0.1, "bits": 20, "quantiles": 99},
     columns=(
         "engine", "epsilon", "range_s", "arrivals", "avg_error", "max_error", "beyond_promise", "covered", "promised",
         "memory_bytes",

@@ -153,7 +153,10 @@ BEYOND_SECTIONS: dict[str, Section] = {
     "peers": _peers,
 }
 """By experiment."""
-_SMALL_RANGES = "Averages are over all ranges with at least 1,000 arrivals; ± is the 95 % interval over seeds. "
+_SMALL_RANGES = (
+    "Averages are over all ranges with at least 1,000 arrivals; ± is the 95 % interval over seeds. "
+    "Figures have no point where an error is 0: slices count their newest events exactly. "
+)
 BEYOND_NOTES = {
     "inner_product": _SMALL_RANGES + "The two streams are the sites with even and with odd numbers, or every other "
     "event where events do not name their site. Errors are shares of the product of both streams' arrivals.",
@@ -161,10 +164,10 @@ BEYOND_NOTES = {
     "Every distinct item in the range is asked for. Errors are shares of the arrivals in the range.",
     "heavy_hitters": _SMALL_RANGES + "An item is heavy if it came at least phi of the arrivals in the range. Sketches "
     "have epsilon = phi/2. The plain question decides by the estimate; `no_miss` decides by the upper bound.",
-    "quantiles": _SMALL_RANGES + "Items are folded to their lowest 16 bits: numbers stay in order, and hashed items "
-    "become random numbers, of which equal ones are counted together. The error is the distance between the share that "
-    "was asked for and the ranks of the answer.",
-    "range_sums": _SMALL_RANGES + "Items are folded to 16 bits as for quantiles. The ends of one half of the ranges "
+    "quantiles": _SMALL_RANGES + "Items are folded to their lowest 20 bits: numbers below 2^20 stay as they are, "
+    "and hashed items become random numbers, of which equal ones are counted together. The error is "
+    "the distance between the share that was asked for and the ranks of the answer.",
+    "range_sums": _SMALL_RANGES + "Items are folded to 20 bits as for quantiles. The ends of one half of the ranges "
     "are numbers that came, those of the other half are any numbers. Errors are shares of the arrivals in the range.",
     "equal_memory": "Two million events over 90,000 items by a Zipf law of exponent 1, of which the last 500,000 are "
     "asked for, every item in them. Errors are counts. Numbers of other sketches were not measured in this run but for "

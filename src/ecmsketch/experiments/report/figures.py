@@ -41,6 +41,8 @@ def draw_figure(result: StoredResult, folder: Path) -> Path | None:
 
 def _about(result: StoredResult) -> str:
     data = result.manifest["data"]
+    if result.experiment in ("batch_sizes", "peers"):  # of many lengths
+        return f"{result.data} ({result.label})"
     window = "" if result.experiment in OWN_WINDOWS else ", window 1,000,000 s"
     return f"{result.data} ({result.label}), {data['events']:,} events{window}"
 
