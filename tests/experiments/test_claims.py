@@ -48,6 +48,23 @@ CONTRADICTIONS = {
     "no crossing missed": when({"missed": 1}, method="watching (mode auto)"),
     "fewer bytes": when({"bytes": 10**9}, method="watching (mode auto)"),
     "lazy union": when({"avg_error": 0.9}, how="lazy union"),
+    "inner product": when({"error": 0.9}, engine="slices"),
+    "inner product bounds": when({"covered": False}, engine="eh"),
+    "count windows": when({"beyond_promise": 0.2}, engine="slices, resolution 0.1", epsilon=0.1),
+    "count window bounds": when({"outside_bounds": 0.2}, engine="eh", epsilon=0.1),
+    "no heavy hitter missed": when({"recall_no_miss": 0.9}, engine="slices"),
+    "wrong heavy hitters": when({"smallest_wrong": 0.004}, engine="eh"),
+    "quantiles": when({"beyond_promise": 0.2}, engine="eh"),
+    "quantile bounds": when({"covered": 0.5}, engine="slices"),
+    "range sums": when({"beyond_promise": 0.2}, engine="eh"),
+    "range sum bounds": when({"covered": 0.5}, engine="slices"),
+    "equal memory, all items": when({"all_items": 1e4}, sketch="slices"),
+    "equal memory, heaviest": when({"heaviest": 1e4}, sketch="slices"),
+    "every batch size": when({"updates_per_s": 1.0}, engine="slices, resolution 0.1", batch=1000),
+    "flat memory": when({"memory_bytes": 10**7}, peer="ecmsketch slices, resolution 0.1", events=20_000),
+    "DuckDB memory": when({"memory_bytes": 10}, peer="DuckDB, exact"),
+    "DuckDB updates": when({"ns_per_event": 0.1}, peer="DuckDB, exact"),
+    "DuckDB questions": when({"ask_us": 0.1}, peer="DuckDB, exact"),
 }
 
 

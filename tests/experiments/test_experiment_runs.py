@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_runs import EVENTS, SMALL, small
+from small_runs import EVENTS, OWN_STREAM, SMALL, folder_of, small
 
 import ecmsketch
 from ecmsketch.errors import EcmError, InputError
 from ecmsketch.experiments import manifest, results
+from ecmsketch.experiments.data.synthetic import SYNTHETIC
 from ecmsketch.experiments.registry import EXPERIMENTS, SELECTIONS, select_experiments
 from ecmsketch.experiments.runner import run_all
 from ecmsketch.experiments.source_hash import hash_folder, source_hash
@@ -27,7 +28,7 @@ def states(specs, stream, folder, **options):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_experiment_leaves_a_csv_with_its_columns(out, name):
-    with open(out / "worldcup98-generated" / f"{name}.csv", newline="") as file:
+    with open(out / folder_of(name) / f"{name}.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows
     assert tuple(rows[0]) == ("seed", *EXPERIMENTS[name].columns)
@@ -35,10 +36,10 @@ def test_every_experiment_leaves_a_csv_with_its_columns(out, name):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_manifest_says_what_was_run_on_what_and_where_but_not_on_whose_machine(out, name):
-    text = (out / "worldcup98-generated" / f"{name}.manifest.json").read_text()
+    text = (out / folder_of(name) / f"{name}.manifest.json").read_text()
     manifest = json.loads(text)
     assert manifest["data"]["label"] == "GENERATED"
-    assert manifest["data"]["events"] == EVENTS
+    assert manifest["data"]["events"] == (SYNTHETIC.events if name in OWN_STREAM else EVENTS)
     assert manifest["seed"] == 0
     assert manifest["machine"]["cores"] >= 1
     assert manifest["versions"]["numpy"]
@@ -127,6 +128,13 @@ def test_nothing_is_left_on_disk_but_results(tmp_path, tiny, monkeypatch):
 def test_names_stand_for_experiments():
     assert [spec.name for spec in select_experiments(["figure5", "table4"])] == ["table4"]
     assert [spec.name for spec in select_experiments(["beyond"])] == [
+        "equal_memory",
+        "batch_sizes",
+        "inner_product",
+        "count_windows",
+        "heavy_hitters",
+        "quantiles",
+        "range_sums",
         "heaviest",
         "estimators",
         "levels",

@@ -1,37 +1,28 @@
-"""The peers: how each is built from the same events, and how it answers."""
+"""The peers: how each counts the same events in a sliding window, and how it answers.
+
+Every peer is timed from the first event to the last, with what it must do to forget expired events.
+"""
 
 from __future__ import annotations
 
+import gc
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from ctypes import CDLL
 from importlib import import_module
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.experiments.data.event_stream import WINDOW, StreamBatch
-from ecmsketch.experiments.data.exact_counts import Truth
-from ecmsketch.experiments.paper.variants import Variant
-from ecmsketch.experiments.spec import Context, Experiment
+from ecmsketch.experiments.beyond.peer_feed import Built, Feed
 from ecmsketch.sketch import EcmSketch
 
 PANES = 100
 """The number of panes in the window, each with a sketch of its own. Spark's window slides by one pane."""
-
-
-class Peer(NamedTuple):
-    """A built peer: the seconds it took, the bytes it holds (None: unknown), and how it answers."""
-
-    seconds: float
-    memory: int | None
-    answer: Callable[[Truth], NDArray[np.float64] | None]
-    """The estimated count of each item of a range, or None if the peer cannot answer for that range."""
-
-
-def _config(spec: Experiment, context: Context) -> SketchConfig:
-    return Variant("eh").config(spec.parameters["epsilon"], spec.parameters["delta"], context.seed)
 
 
 def _timed(work: Callable[[], Any]) -> float:
@@ -40,101 +31,125 @@ def _timed(work: Callable[[], Any]) -> float:
     return time.perf_counter() - begin
 
 
-def build_ours(spec: Experiment, context: Context, events: StreamBatch) -> Peer:
-    """Our sketch, fed in one batch."""
-    config = _config(spec, context)
+def build_ours(config: SketchConfig, feed: Feed, one_by_one: bool = False) -> Built:
+    """Our sketch, fed in batches or with one call per event."""
     sketch = EcmSketch(config)
+    first = EcmSketch(config)
+    first.update_many(*next(feed.batches()))
+    first.total()  # now all kernels are compiled
 
     def build() -> None:
-        sketch.update_many(events.items, events.ticks)
+        for items, ticks in feed.batches():
+            if one_by_one:
+                for item, tick in zip(items.tolist(), ticks.tolist(), strict=True):
+                    sketch.update(item, tick)
+            else:
+                sketch.update_many(items, ticks)
         sketch.total()
 
-    EcmSketch(config).update_many(events.items[:1000], events.ticks[:1000])  # compiles the kernels first
-    return Peer(_timed(build), sketch.nbytes, lambda truth: sketch.estimate_many(truth.items, last=truth.last).value)
+    return Built(_timed(build), sketch.nbytes, lambda item, last: sketch.estimate(item, last=last).value)
 
 
-def build_probstructs(spec: Experiment, context: Context, events: StreamBatch) -> Peer:
-    """The exponential Count-Min sketch of probstructs, one call per event."""
-    config = _config(spec, context)
-    sketch = import_module("probstructs").ExponentialCountMinSketch(config.width, config.depth, WINDOW)
-    first, now = int(events.ticks[0]), int(events.ticks[-1] - events.ticks[0])
-    calls = list(zip(map(str, events.items.tolist()), (events.ticks - first).tolist(), strict=True))
+def build_probstructs(config: SketchConfig, feed: Feed) -> Built:
+    """The exponential Count-Min sketch of probstructs, one call per event. Its memory is what the process grows by."""
+    before = _resident()
+    sketch = import_module("probstructs").ExponentialCountMinSketch(config.width, config.depth, feed.window)
+    seconds = 0.0
+    for items, ticks in feed.batches():
+        calls = list(zip(map(str, items.tolist()), ticks.tolist(), strict=True))
 
-    def build() -> None:
-        for name, tick in calls:
-            sketch.inc(name, tick, 1)
+        def count(calls: list[tuple[str, int]] = calls) -> None:
+            for name, tick in calls:
+                sketch.inc(name, tick, 1)
 
-    def answer(truth: Truth) -> NDArray[np.float64]:
-        return np.array([sketch.get(str(item), truth.last, now) for item in truth.items.tolist()], np.float64)
+        seconds += _timed(count)
+        del calls, count
+    grown = _resident() - before
+    return Built(seconds, grown if grown > 0 else None, lambda item, last: float(sketch.get(str(item), last, feed.now)))
 
-    return Peer(_timed(build), None, answer)
+
+def _resident() -> int:
+    """The bytes of this process, after what it has freed is given back to the system."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # only glibc can
+        CDLL("libc.so.6").malloc_trim(0)
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def build_panes(spec: Experiment, context: Context, events: StreamBatch) -> Peer:
+def build_panes(config: SketchConfig, feed: Feed) -> Built:
     """A plain Count-Min sketch of datasketches for every pane of the window, one call per event."""
-    config = _config(spec, context)
     new = import_module("datasketches").count_min_sketch
-    length, now = WINDOW // PANES, int(events.ticks[-1])
-    ages = (now - events.ticks) // length
-    calls = list(zip(ages.tolist(), events.items.view(np.int64).tolist(), strict=True))
-    panes = {age: new(config.depth, config.width) for age in np.unique(ages[ages < PANES]).tolist()}
+    length = max(feed.window // PANES, 1)
+    panes: dict[int, Any] = {}
 
-    def build() -> None:
-        for age, item in calls:
-            if age in panes:
-                panes[age].update(item)
+    def count(items: list[int], numbers: list[int]) -> None:
+        for item, number in zip(items, numbers, strict=True):
+            pane = panes.get(number)
+            if pane is None:
+                pane = panes[number] = new(config.depth, config.width)
+                panes.pop(number - PANES - 1, None)
+            pane.update(item)
 
-    def answer(truth: Truth) -> NDArray[np.float64]:
-        merged = new(config.depth, config.width)
-        for age, pane in panes.items():
-            if age * length < truth.last:  # a pane counts as a whole
-                merged.merge(pane)
-        return np.array([merged.get_estimate(item) for item in truth.items.view(np.int64).tolist()])
+    seconds = 0.0
+    for items, ticks in feed.batches():
+        lists = items.view(np.int64).tolist(), (ticks // length).tolist()
+        seconds += _timed(lambda lists=lists: count(*lists))  # type: ignore[misc]
 
-    return Peer(_timed(build), sum(pane.get_serialized_size_bytes() for pane in panes.values()), answer)
+    def ask(item: int, last: int) -> float:
+        name = int(np.uint64(item).view(np.int64))
+        first = (feed.now - last + 1) // length  # a pane counts as a whole
+        return float(sum(pane.get_estimate(name) for number, pane in panes.items() if number >= first))
+
+    return Built(seconds, sum(pane.get_serialized_size_bytes() for pane in panes.values()), ask)
 
 
-def build_duckdb(events: StreamBatch) -> Peer:
-    """All events in a DuckDB table, counted exactly."""
+def build_duckdb(feed: Feed) -> Built:
+    """A DuckDB table of the events in the window, counted exactly. Its best case: compressed by a checkpoint."""
     import pyarrow as pa
 
     database = import_module("duckdb").connect(":memory:", config={"threads": 1})
-    table = pa.table({"item": events.items.view(np.int64), "tick": events.ticks})
-    database.register("given", table)
-    seconds = _timed(lambda: database.execute("CREATE TABLE events AS SELECT * FROM given"))
-    now = int(events.ticks[-1])
+    database.execute("ATTACH ':memory:' AS events_only (COMPRESS)")
+    database.execute("USE events_only")
+    database.execute("CREATE TABLE events (item BIGINT, tick BIGINT)")
 
-    def answer(truth: Truth) -> NDArray[np.float64]:
-        question = "SELECT item, count(*) FROM events WHERE tick > ? GROUP BY item"
-        found = database.execute(question, [now - truth.last]).fetchall()
-        return _in_order(truth, found)
+    def build() -> None:
+        for items, ticks in feed.batches():
+            database.register("given", pa.table({"item": items.view(np.int64), "tick": ticks}))
+            database.execute("INSERT INTO events SELECT * FROM given")
+            expired = int(ticks[-1]) - feed.window
+            if expired >= 0:
+                database.execute("DELETE FROM events WHERE tick <= ?", [expired])
+                database.execute("CHECKPOINT")
+        database.execute("CHECKPOINT")
 
+    def ask(item: int, last: int) -> float:
+        question = "SELECT count(*) FROM events WHERE item = ? AND tick > ?"
+        signed = int(np.uint64(item).view(np.int64))
+        return float(database.execute(question, [signed, feed.now - last]).fetchall()[0][0])
+
+    seconds = _timed(build)
     held = database.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0][0]
-    return Peer(seconds, int(held), answer)
+    return Built(seconds, int(held), ask)
 
 
-def build_spark_windows(spark: Any, events: StreamBatch) -> Peer:
-    """Exact counts of Spark's sliding windows."""
+def build_spark_windows(spark: Any, feed: Feed) -> Built:
+    """Exact counts of Spark's sliding windows; they answer for the whole window only."""
     import pyarrow as pa
 
-    now, slide = int(events.ticks[-1]), WINDOW // PANES
-    table = pa.table({"item": events.items.view(np.int64), "tick": events.ticks})
-    begins = (now + 1 - WINDOW) % slide  # makes one window end with the stream
-    window = f"window(timestamp_seconds(tick), '{WINDOW} seconds', '{slide} seconds', '{begins} seconds')"
-    events_of = spark.createDataFrame(table).selectExpr(f"{window} AS period", "item")
-    counts = events_of.groupBy("period", "item").count().cache()
+    items, ticks = (np.concatenate(part) for part in zip(*feed.batches(), strict=True))
+    slide = max(feed.window // PANES, 1)
+    table = pa.table({"item": items.view(np.int64), "tick": ticks})
+    begins = (feed.now + 1 - feed.window) % slide  # makes one window end with the stream
+    window = f"window(timestamp_seconds(tick), '{feed.window} seconds', '{slide} seconds', '{begins} seconds')"
+    counts = spark.createDataFrame(table).selectExpr(f"{window} AS period", "item").groupBy("period", "item").count()
+    counts = counts.cache()
     spark.range(1000).groupBy("id").count().count()  # warms the session up
     seconds = _timed(counts.count)
 
-    def answer(truth: Truth) -> NDArray[np.float64] | None:
-        if truth.last != WINDOW and now - truth.last >= int(events.ticks[0]):
-            return None
-        found = counts.where(f"period.end = timestamp_seconds({now + 1})").select("item", "count").collect()
-        return _in_order(truth, found)
+    def ask(item: int, last: int) -> float:
+        signed = int(np.uint64(item).view(np.int64))
+        found = counts.where(f"period.end = timestamp_seconds({feed.now + 1}) AND item = {signed}").collect()
+        return float(found[0]["count"]) if found else 0.0
 
-    return Peer(seconds, None, answer)
-
-
-def _in_order(truth: Truth, found: list[Any]) -> NDArray[np.float64]:
-    known = {int(item): count for item, count in found}
-    return np.array([known.get(item, 0) for item in truth.items.view(np.int64).tolist()], np.float64)
+    return Built(seconds, None, ask)

@@ -1,93 +1,123 @@
-"""What a user would pick instead of this library, on the same events in one run.
+"""What a user would pick instead of this library: memory and cost per event as the window grows.
 
-Peers that are not installed are reported as such; `pip install 'ecmsketch[peers]'` installs them.
+Two sweeps: one over the number of events, all of them in the window, and one over the window of a stream of fixed
+length, so that most events expire. Peers that are not installed are reported as such; `pip install 'ecmsketch[peers]'`
+installs them.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from ecmsketch.experiments.beyond.peer_builders import (
-    Peer,
-    build_duckdb,
-    build_ours,
-    build_panes,
-    build_probstructs,
-    build_spark_windows,
-)
-from ecmsketch.experiments.data.event_stream import StreamBatch, newest_events, stream_of_arrays
-from ecmsketch.experiments.data.exact_counts import count_exactly
-from ecmsketch.experiments.paper.accuracy import observe_points, overall
+import numpy as np
+
+from ecmsketch.experiments.beyond import peer_builders
+from ecmsketch.experiments.beyond.engine_settings import COARSE, ENGINES
+from ecmsketch.experiments.beyond.peer_feed import Built, Feed
+from ecmsketch.experiments.data.synthetic import SYNTHETIC
 from ecmsketch.experiments.spec import Context, Experiment, Row
+
+ONE_BY_ONE = "ecmsketch slices, one call per event"
+EMPTY = dict.fromkeys(("ns_per_event", "memory_bytes", "ask_us", "avg_error", "max_error"), "")
 
 
 class Candidate(NamedTuple):
-    """A peer to measure: its name, its package, the ranges it answers, how to build it, and the events it gets."""
+    """A peer to measure: its name, its package, how to build it from a feed, and the longest feed it gets."""
 
     name: str
     package: str
-    answers: str
-    build: Callable[[], Peer]
-    events: StreamBatch
+    build: Callable[[Feed], Built]
+    most: int
+    whole_window: bool = False
+    """Whether it answers for the whole window only."""
 
 
 def run(spec: Experiment, context: Context) -> list[Row]:
-    """A row for every peer."""
-    events = newest_events(context.stream, spec.parameters["events"])
-    last = slice(-spec.parameters["spark_events"], None)
-    few = StreamBatch(events.items[last], events.ticks[last], events.sites[last])
-    candidates = [
-        Candidate("ecmsketch", "ecmsketch", "any range", lambda: build_ours(spec, context, events), events),
+    """A row for every peer, sweep and size."""
+    parameters = spec.parameters
+    rows = []
+    for candidate in _candidates(spec, context):
+        state, release = _state(context, candidate)
+        for sweep, events, window in _sizes(spec, candidate.most):
+            row: Row = {
+                "sweep": sweep, "peer": candidate.name, "version": release, "state": state, "events": events,
+                "window": window,
+            }  # fmt: skip
+            if state == "measured":
+                context.say(f"{candidate.name}: {events:,} events, window {window:,}")
+                feed = Feed(events, window, parameters["batch"], context.seed)
+                row |= _measure(feed, candidate)
+            rows.append({**EMPTY, **row})
+    return rows
+
+
+def _candidates(spec: Experiment, context: Context) -> list[Candidate]:
+    most, per_call = spec.parameters["most_ours"], spec.parameters["most_one_by_one"]
+    ours = [
+        Candidate(f"ecmsketch {engine.name}", "ecmsketch", partial(_ours, spec, engine.name), most)
+        for engine in ENGINES
+    ]  # fmt: skip
+    return [
+        *ours,
+        Candidate(ONE_BY_ONE, "ecmsketch", partial(_ours, spec, COARSE.name, one_by_one=True), per_call),
+        Candidate("probstructs ECM", "probstructs", partial(_of_table, "build_probstructs", spec), per_call),
+        Candidate("datasketches Count-Min panes", "datasketches", partial(_of_table, "build_panes", spec), per_call),
+        Candidate("DuckDB, exact", "duckdb", peer_builders.build_duckdb, spec.parameters["most_duckdb"]),
         Candidate(
-            "probstructs ECM", "probstructs", "any range", lambda: build_probstructs(spec, context, events), events
-        ),
-        Candidate(
-            "datasketches Count-Min panes", "datasketches", "whole panes", lambda: build_panes(spec, context, events),
-            events,
-        ),
-        Candidate("DuckDB, exact", "duckdb", "any range, exactly", lambda: build_duckdb(events), events),
-        Candidate(
-            "Spark windows, exact", "pyspark", "one range, fixed in advance",
-            lambda: build_spark_windows(context.spark, few), few,
+            "Spark windows, exact", "pyspark", partial(peer_builders.build_spark_windows, context.spark),
+            spec.parameters["most_spark"], whole_window=True,
         ),
     ]  # fmt: skip
-    return [_row(context, candidate) for candidate in candidates]
 
 
-def _row(context: Context, candidate: Candidate) -> Row:
-    count = len(candidate.events.ticks)
-    row: Row = {
-        "peer": candidate.name, "version": "", "state": "measured", "answers": candidate.answers, "events": count,
-    }  # fmt: skip
-    empty = dict.fromkeys(("build_s", "events_per_s", "memory_bytes", "queries", "ask_s", "avg_error", "max_error"), "")
+def _ours(spec: Experiment, name: str, feed: Feed, one_by_one: bool = False) -> Built:
+    (engine,) = [engine for engine in ENGINES if engine.name == name]
+    config = engine.config(spec.parameters["epsilon"], spec.parameters["delta"], feed.seed, window=feed.window)
+    return peer_builders.build_ours(config, feed, one_by_one)
+
+
+def _of_table(builder: str, spec: Experiment, feed: Feed) -> Built:
+    """A peer with the table of our coarse slices: all of epsilon is for collisions."""
+    config = COARSE.config(spec.parameters["epsilon"], spec.parameters["delta"], feed.seed, window=feed.window)
+    built: Built = getattr(peer_builders, builder)(config, feed)
+    return built
+
+
+def _state(context: Context, candidate: Candidate) -> tuple[str, str]:
     try:
-        row["version"] = version(candidate.package)
+        release = version(candidate.package)
         import_module(candidate.package)
     except (PackageNotFoundError, ImportError):
-        return row | {"state": "not installed"} | empty
+        return "not installed", ""
     if candidate.package == "pyspark" and context.spark is None:
-        return row | {"state": "no Spark session"} | empty
-    context.say(candidate.name)
-    return row | _measure(context, candidate)
+        return "no Spark session", release
+    return "measured", release
 
 
-def _measure(context: Context, candidate: Candidate) -> Row:
-    peer = candidate.build()
-    stream = stream_of_arrays("peers", context.stream.real, "", *candidate.events)
-    begin, parts = time.perf_counter(), []
-    for truth in count_exactly(stream):
-        answer = peer.answer(truth)
-        if answer is not None:
-            parts.append(observe_points(answer, truth))
-    found = overall(parts)
+def _sizes(spec: Experiment, most: int) -> list[tuple[str, int, int]]:
+    """The sweep, the events and the window of each measurement."""
+    longest = min(spec.parameters["stream"], most)
+    grow = [("events", events, events) for events in spec.parameters["sizes"] if events <= most]
+    return grow + [("window", longest, window) for window in spec.parameters["windows"] if window <= longest]
+
+
+def _measure(feed: Feed, candidate: Candidate) -> Row:
+    built = candidate.build(feed)
+    last = feed.window if candidate.whole_window else max(feed.window // 2, 1)
+    asked, times, answers = feed.asked(), [], []
+    for item in asked.tolist()[: 10 if candidate.whole_window else None]:
+        begin = time.perf_counter()
+        answers.append(built.ask(item, last))
+        times.append(time.perf_counter() - begin)
+    errors = np.abs(np.array(answers) - feed.exact(asked, last)[: len(answers)]) / last
     return {
-        "build_s": peer.seconds, "events_per_s": stream.events / peer.seconds, "memory_bytes": peer.memory or "",
-        "queries": found.queries, "ask_s": time.perf_counter() - begin, "avg_error": found.average,
-        "max_error": found.worst,
+        "ns_per_event": 1e9 * built.seconds / feed.events, "memory_bytes": built.memory or "",
+        "ask_us": 1e6 * float(np.median(times)), "avg_error": float(errors.mean()), "max_error": float(errors.max()),
     }  # fmt: skip
 
 
@@ -95,11 +125,27 @@ PEERS = Experiment(
     name="peers",
     title="Peers: what one would pick instead",
     paper="no such table",
-    parameters={"epsilon": 0.01, "delta": 0.1, "events": 500_000, "spark_events": 20_000},
-    columns=(
-        "peer", "version", "state", "answers", "events", "build_s", "events_per_s", "memory_bytes", "queries", "ask_s",
-        "avg_error", "max_error",
-    ),
+    parameters={
+        "epsilon": 0.01,
+        "delta": 0.1,
+        "batch": 100_000,
+        "sizes": tuple(10**i for i in range(4, 10)),
+        "most_ours": 10_000_000,
+        "most_duckdb": 10_000_000,
+        "most_one_by_one": 1_000_000,
+        "most_spark": 10_000,
+        "stream": 1_000_000,
+        "windows": (1000, 10_000, 100_000, 1_000_000),
+    },
+    columns=("sweep", "peer", "version", "state", "events", "window", *EMPTY),
     run=run,
     distributed=True,
+    seeds=3,
+    own_stream=SYNTHETIC,
+    scales={
+        "small": {
+            "seeds": 1, "most_ours": 1_000_000, "most_duckdb": 1_000_000, "most_one_by_one": 100_000, "most_spark": 0,
+        },
+        "paper": {"most_ours": 10**9, "most_duckdb": 10**8},
+    },
 )  # fmt: skip

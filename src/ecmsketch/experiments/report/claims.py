@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ecmsketch.experiments.report import beyond_checks, merging_checks, paper_checks, versus_checks
+from ecmsketch.experiments.report.beyond_claims import BEYOND_CLAIMS
 from ecmsketch.experiments.report.findings import Finding
 from ecmsketch.experiments.results import StoredResult
 
@@ -108,4 +109,5 @@ CLAIMS = (
           beyond_checks.fewer_bytes),
     Claim("lazy union", "Keeping the sketches of all sites errs no more than merging them", "ours", "union",
           beyond_checks.lazy_union),
+    *(Claim(*fields) for fields in BEYOND_CLAIMS),
 )  # fmt: skip

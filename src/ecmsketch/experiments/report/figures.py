@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ecmsketch.experiments.report.beyond_figures import BEYOND_FIGURES, OWN_WINDOWS
 from ecmsketch.experiments.report.paper_figures import PAPER_FIGURES, shared_legend
 from ecmsketch.experiments.results import StoredResult
 
@@ -45,7 +46,10 @@ def _save(result: StoredResult, folder: Path, stem: str, title: str, figure: Fig
 
 def _about(result: StoredResult) -> str:
     data = result.manifest["data"]
-    return f"{result.data} ({result.label}), {data['events']:,} events, window 1,000,000 s"
+    if result.experiment in ("batch_sizes", "peers"):  # of many lengths
+        return f"{result.data} ({result.label})"
+    window = "" if result.experiment in OWN_WINDOWS else ", window 1,000,000 s"
+    return f"{result.data} ({result.label}), {data['events']:,} events{window}"
 
 
 def _panels(count: int) -> tuple[Figure, list[Axes]]:
@@ -109,4 +113,4 @@ def _estimators(result: StoredResult) -> Figure:
     return figure
 
 
-_DRAWN: dict[str, Callable[[StoredResult], Figure]] = {"levels": _levels, "estimators": _estimators}
+_DRAWN: dict[str, Callable[[StoredResult], Figure]] = {"levels": _levels, "estimators": _estimators, **BEYOND_FIGURES}

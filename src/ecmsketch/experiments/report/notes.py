@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ecmsketch.experiments.report.beyond_sections import BEYOND_NOTES
+
 NOTES = {
     "table2": "Times are those of one Python call on one core, at epsilon 0.1. A batch is one call for 1,000 events. "
     "Answers of a range may be remembered until something arrives; so a query after an update, and the same one again, "
@@ -28,8 +30,5 @@ NOTES = {
     "and counts the bytes that they send. Synchronising uses the same encoding of changes as sites do, and needs no "
     "answers. Tuned synchronising has the longest period that is never wrong for more "
     "than a tenth of the range; choosing it takes knowledge of the future.",
-    "peers": "All peers get the same events, except that Spark's windows get fewer: they put every event into a "
-    "hundred windows. All Count-Min tables have the width and depth of epsilon 0.01. Our sketch is fed in batches; "
-    "probstructs and datasketches get one call per event. A pane counts as a whole: a range shorter than a pane is "
-    "answered with all of it, hence errors above 1.",
+    **BEYOND_NOTES,
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ecmsketch.experiments.report.markdown import byte_size, event_rate, markdown_table, short_number
+from ecmsketch.experiments.report.beyond_sections import BEYOND_SECTIONS
+from ecmsketch.experiments.report.markdown import byte_size, markdown_table, short_number
 from ecmsketch.experiments.report.paper_sections import PAPER_SECTIONS
 from ecmsketch.experiments.results import StoredResult
 
@@ -75,23 +76,6 @@ def _monitoring(result: StoredResult) -> Lines:
     )  # fmt: skip
 
 
-def _peers(result: StoredResult) -> Lines:
-    head = ("peer", "version", "answers", "events", "events/s", "memory", "average error", "worst")
-    rows = []
-    for row in result.rows:
-        cells: tuple[str, ...] = (row["state"], "", "", "")
-        if row["state"] == "measured":
-            memory = byte_size(row["memory_bytes"]) if row["memory_bytes"] != "" else "–"
-            cells = (
-                event_rate(row["events_per_s"]),
-                memory,
-                short_number(float(row["avg_error"])),
-                short_number(float(row["max_error"])),
-            )
-        rows.append((row["peer"], row["version"] or "–", row["answers"], short_number(row["events"]), *cells))
-    return markdown_table(head, rows)
-
-
 _SECTIONS: dict[str, Callable[[StoredResult], Lines]] = {
     **PAPER_SECTIONS,
     "heaviest": _heaviest,
@@ -99,5 +83,5 @@ _SECTIONS: dict[str, Callable[[StoredResult], Lines]] = {
     "levels": _levels,
     "union": _union,
     "monitoring": _monitoring,
-    "peers": _peers,
+    **BEYOND_SECTIONS,
 }
