@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -133,6 +134,11 @@ class Fleet:
     def of(self, kind):
         """What the coordinator has printed: (when, facts)."""
         return [(when, found[kind]) for when, found in list(self.outputs) if kind in found]
+
+    def longest_silence(self, since):
+        """The longest time between two statuses, one of which is printed each second: for so long it was down."""
+        times = [when for when, _ in self.of("status") if when >= since]
+        return max((then - now for now, then in itertools.pairwise(times)), default=0.0)
 
     def totals(self, *names):
         """Sums of counts over all processes that the coordinator has had: each begins at 0."""

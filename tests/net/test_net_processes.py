@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import time
+from math import ceil
 
 import pytest
 from net_processes import Fleet, Kills, make_certificate
@@ -14,7 +15,9 @@ from ecmsketch.alerts import AlertStore
 from webhook_receiver import receiving
 
 LAST, TAU, WITHIN = 4, 60, 20
-"""WITHIN is generous: the other tests may run beside these. The stated time is tested by test_net_fleet.py."""
+"""WITHIN is generous: the other tests may run beside these. The stated time is tested by test_net_fleet.py.
+The time for which the coordinator is down is added: on a busy machine it may take half a minute to start.
+"""
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
@@ -53,7 +56,8 @@ def test_crossings_are_alarmed_though_both_sides_are_killed(tmp_path):
             fleet.stop()
     alerts, status = of_item(fleet.of("alert")), [facts for _, facts in fleet.of("status")]
     assert kills.done == {"site": 2, "coordinator": 1}
-    assert wrong_seconds(traffic, alerts, started, ended, LAST, TAU, WITHIN, 0.2) == []
+    within = WITHIN + ceil(fleet.longest_silence(started))
+    assert wrong_seconds(traffic, alerts, started, ended, LAST, TAU, within, 0.2) == []
     assert [region for _, region, _ in crossings(traffic, alerts, started, ended, LAST, TAU)] == [1, 0]
     assert {alert["item"] for _, alert in fleet.of("alert")} == {ITEM}
     # nothing is lost or doubled: sites read their files from where their states were written
