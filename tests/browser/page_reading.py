@@ -14,7 +14,7 @@ def rows(page, selector=BUSIEST):
     ]
 
 
-def wait_for_first(page, name, timeout=15_000):
+def wait_for_first(page, name, timeout=40_000):
     """Wait until an item is the busiest."""
     page.wait_for_function(
         "([selector, name]) => document.querySelector(selector + ' .ecm-name')?.textContent === name",

@@ -90,7 +90,7 @@ def test_every_control_has_a_name(open_page, address):
 def test_a_store_without_names_says_so_and_answers(open_page, serve, tmp_path):
     write(tmp_path / "plain", known_sketches(CONFIG.replace(heavy_hitters=False)))
     page = open_page(serve(tmp_path / "plain", tmp_path / "alerts").address)
-    assert "keeps no names" in page.locator(".ecm-busiest").inner_text()
+    page.wait_for_selector(".ecm-busiest:has-text('keeps no names')")
     page.get_by_role("searchbox", name="Ask about any item").fill("/index")
     page.keyboard.press("Enter")
     page.wait_for_selector(".ecm-about .ecm-name:text-is('/index')")

@@ -50,7 +50,7 @@ def wait_for_median(page, low, high):
           return text && low <= Number(text) && Number(text) <= high;
         }""",
         arg=[low, high],
-        timeout=15_000,
+        timeout=40_000,
     )
 
 

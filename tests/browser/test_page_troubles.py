@@ -24,7 +24,7 @@ def without_rights():
 
 def says(page, *texts):
     for text in texts:
-        page.wait_for_selector(f".ecm-notice:has-text('{text}')", timeout=8_000)
+        page.wait_for_selector(f".ecm-notice:has-text('{text}')", timeout=40_000)
 
 
 def test_a_locked_store(open_page, serve, tmp_path):
