@@ -179,7 +179,6 @@ def _figure6(result: StoredResult) -> Figure:
             loss = published.loss(result.data, 0.1, counter, query)
             if loss is not None:
                 _star(error, 1, loss.centralised)
-        network.sharex(error)
         error.set(title=name, ylabel=AVERAGE)
         network.set_ylabel(SENT)
         for panel, text in ((error, _plain), (network, byte_size)):
@@ -188,6 +187,7 @@ def _figure6(result: StoredResult) -> Figure:
             panel.set_xlabel("sites")
             panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
             _log(panel.yaxis, text)
+        network.set_xlim(error.get_xlim())
     return figure
 
 
