@@ -17,7 +17,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 class Job:
     """A script in a process group of its own, with a streaming query whose checkpoint is known."""
 
-    def __init__(self, script, checkpoint, **given):
+    def __init__(self, script, checkpoint, /, **given):
         self.offsets = Path(checkpoint) / "offsets"
         self.process = subprocess.Popen(
             [sys.executable, str(SCRIPTS / script), json.dumps(given)],
