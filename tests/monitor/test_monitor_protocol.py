@@ -23,6 +23,7 @@ from ecmsketch.monitor import (
     messages,
     wire,
 )
+from ecmsketch.monitor.change_messages import Width
 from ecmsketch.monitor.messages import Balance, Recall, Report, Request, Sync
 
 NAMES = ["a", "b", "c", "d"]
@@ -223,6 +224,18 @@ def test_a_request_that_overtakes_the_answer_before_it_is_not_forgotten():
     assert [messages.message_kind(data) for data in late] == ["report"]
     net.settle([*late, *(m for name in "bc" for m in net.sites[name].receive(requests[name]))])
     net.check()
+
+
+def test_a_request_that_overtakes_a_width_is_answered_by_a_report_and_not_by_a_change():
+    """With a change alone the coordinator would wait for ever."""
+    site = VectorSite("a", Watch(SelfJoin(centred=False), Above(100.0)))
+    (hello,) = map(messages.decode, site.check([[3.0, 4.0]], 1))
+    assert site.receive(Request("a", hello.number).encode()) == []
+    assert site.check([[5.0, 4.0]], 2) == []
+    (answer,) = map(messages.decode, site.receive(Width("a", 1, hello.checksum, False, 0.0).encode()))
+    assert isinstance(answer, Report)
+    assert (answer.reason, answer.number) == (messages.ANSWER, hello.number + 1)
+    assert site.waiting
 
 
 def test_what_happens_while_a_site_waits_is_checked_when_it_resumes():

@@ -7,9 +7,9 @@ from math import log2
 
 from ecmsketch.monitor.wire import Reader, put_number
 
-_TRIALS = 4
+_TRIALS = 8
 """Zones that did not pay are tried again after so many times their loss in bytes, then twice as many, and so on."""
-_PATIENCE = 6
+_PATIENCE = 4
 """Zones are given up when they have cost so many first synchronisations more than they spared: beginnings are dear."""
 _FREE = 20
 """Widths that nothing has paid for are tried after so many times their cost in bytes; if they do not pay, again after
@@ -24,7 +24,7 @@ class Account:
     total     all
     paid      by zones, or by widths and what is sent despite them, since this stretch began or last paid off
     spared    what sending every change would have taken meanwhile, as far as sites have told
-    invested  the first synchronisation of a stretch of zones
+    invested  the first synchronisation of a stretch of zones: the reports and what answers them
     settled   how much more was paid than spared at the last synchronisation
     failures  stretches of zones in a row that did not pay
     retry     bytes of changes after which zones are tried again
@@ -57,7 +57,7 @@ class Account:
         return not self.trial and debt - self.settled > 2 * self.invested + max(self.settled, 0)
 
     def synchronise(self, size: int) -> None:
-        """Zones go on, or begin, with a synchronisation of so many bytes."""
+        """Zones go on with a synchronisation, or begin with one of so many bytes."""
         if self.trial:
             self.paid, self.spared, self.invested, self.trial = 0, 0, size, 0
         elif self.paid <= self.spared:

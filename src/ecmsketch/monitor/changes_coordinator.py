@@ -167,8 +167,9 @@ class ChangesCoordinator(Coordinator):
             self._account.leave()
             self._changes, self._referred = True, None
             return self._act_on_changes()
+        told = [report.encode() for report in self._gathered.values()] if self._account.trial else []
         out = super()._synchronise(present)
-        self._account.synchronise(sum(len(message) for _, message in out))
+        self._account.synchronise(sum(map(len, told)) + sum(len(message) for _, message in out))
         for name in present:
             self._members[name].changing = None
         return out

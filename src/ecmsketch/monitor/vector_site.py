@@ -246,9 +246,9 @@ class VectorSite:
 
     def _resume(self, report: Report) -> list[bytes]:
         """Catch up with what happened while it waited."""
-        vector = self.vector
+        vector, answer = self.vector, self._owes and self._sending is not None  # a change would be no answer
         changed = vector is not None and not np.array_equal(vector, report.vector)  # the same was tested already
-        found = self._check(self.now or 0) if changed else []
+        found = self._check(self.now or 0) if changed and not answer else []
         return found or (self._report(messages.ANSWER) if self._owes else [])
 
     def _asked(self, request: Request) -> list[bytes]:
