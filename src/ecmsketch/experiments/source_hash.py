@@ -8,8 +8,8 @@ from pathlib import Path
 
 SUFFIXES = (".py", ".csv")
 """Code, and the tables that generated logs are drawn from."""
-WITHOUT_EFFECT = ("cli/", "experiments/report/", "experiments/scales.py")
-"""What only starts experiments, or only shows their results."""
+WITHOUT_EFFECT = ("cli/", "experiments/report/", "experiments/scales.py", "alerts/", "net/", "serve/", "store/")
+"""What only starts experiments, or only shows their results; and rooms that no experiment enters."""
 
 
 @cache
