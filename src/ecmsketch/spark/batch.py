@@ -15,6 +15,7 @@ from ecmsketch.spark.arrow_batches import reader_of, use_large_batches
 from ecmsketch.spark.event_columns import Chosen, choose, hashed_kind
 from ecmsketch.spark.partial_rows import partial_schema, to_batches, unite_partials
 from ecmsketch.spark.partials import sketch_batches
+from ecmsketch.spark.reading_ahead import read_ahead
 from ecmsketch.spark.recipe import AHEAD, Recipe, make_recipe, with_horizon
 from ecmsketch.spark.sent_events import Layout
 from ecmsketch.spark.workers import use_driver_python
@@ -66,6 +67,6 @@ def _sketch_on_workers(chosen: Chosen, recipe: Recipe, layout: Layout) -> DataFr
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
-        yield from to_batches(sketch_batches(batches, read, recipe, task, layout), layout)
+        yield from to_batches(sketch_batches(read_ahead(batches), read, recipe, task, layout), layout)
 
     return chosen.events.mapInArrow(work, partial_schema(layout))

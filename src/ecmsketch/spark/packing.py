@@ -22,6 +22,7 @@ from ecmsketch.spark.cleaning import Events, Reasons, Rows
 from ecmsketch.spark.clocks import newest_of_most
 from ecmsketch.spark.event_columns import choose
 from ecmsketch.spark.gathered_rows import GatheredEvents
+from ecmsketch.spark.reading_ahead import read_ahead
 from ecmsketch.spark.recipe import Recipe
 from ecmsketch.spark.row_order import in_order
 from ecmsketch.spark.spark_clock import to_millis
@@ -91,7 +92,7 @@ def _packer(read: Callable[[Any], Events], recipe: Recipe, text: bool, ahead: in
         context = TaskContext.get()
         part = (0 if context is None else context.partitionId()) << 32
         gathered = GatheredEvents(recipe)
-        for batch in batches:
+        for batch in read_ahead(batches):
             if gathered.add(read(batch)) >= _PACKED:
                 yield form.pack(gathered, part, text, unit, ahead)
                 part += 1
