@@ -33,7 +33,9 @@ def test_spark_merges_as_this_process_does(spark, tiny, tmp_path):
     here = spec.run(spec, Context(tiny, tmp_path))
     there = spec.run(spec, Context(tiny, tmp_path, spark))
     exact = [(a, b) for a, b in zip(here, there, strict=True) if a["counter"] != "rw" or a["how"] == "centralised"]
-    assert all(a == b for a, b in exact)
+    assert all(a | {"memory_bytes": 0} == b | {"memory_bytes": 0} for a, b in exact)
+    # Sketches that were read from bytes have arrays of the size that they need; others have some that have grown.
+    assert all(a["memory_bytes"] == pytest.approx(b["memory_bytes"], rel=0.2) for a, b in exact)
     drawn = [(a, b) for a, b in zip(here, there, strict=True) if a["counter"] == "rw"]
     assert all(a["network_bytes"] == pytest.approx(b["network_bytes"], rel=0.05) for a, b in drawn)
 
