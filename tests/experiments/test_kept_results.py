@@ -156,14 +156,15 @@ def test_the_command_fails_if_a_number_differs(made, tmp_path):
     assert not (made / "report.md").exists()
 
 
-def test_the_command_says_costs_keeps_results_and_knows_scales(tmp_path):
-    done = command(
-        "estimators", "--data", "snmp", "--events", 2000, "--scale", "small", "--no-spark", "--out", tmp_path / "out",
-        "--keep", tmp_path / "kept",
-    )  # fmt: skip
+def test_the_command_says_costs_keeps_results_and_knows_scales(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    some = ("estimators", "--data", "snmp", "--events", 2000, "--scale", "small", "--no-spark")
+    done = command(*some, "--out", tmp_path / "out", "--keep", tmp_path / "kept")
     assert done.exit_code == 0
     assert "scale small" in done.stderr
-    assert "1 runs, time unknown" in done.stderr
+    assert "1 run, time unknown" in done.stderr
+    keep_results(tmp_path / "out", tmp_path / "docs" / "results" / "small")  # where a clone has its kept run
+    assert "1 run, about 1 minute, up to" in command(*some, "--out", tmp_path / "anew").stderr
     (result,) = read_results(tmp_path / "kept")
     assert (result.manifest["key"]["scale"], result.manifest["key"]["events"]) == ("small", 2000)
 

@@ -72,9 +72,11 @@ class Costs(NamedTuple):
         disk = f"up to {max(self.disk, 10**7) / 1e9:.2g} GB of disk"
         if not runs:
             return "nothing is left to run"
-        minutes = f"about {max(self.seconds / 60, 1):,.0f} minutes" if self.known else "time unknown"
+        count = f"{runs:,} run{'s' * (runs != 1)}"
+        whole = max(round(self.seconds / 60), 1)
+        minutes = f"about {whole:,} minute{'s' * (whole != 1)}" if self.known else "time unknown"
         missing = f" without {self.unknown} that were never timed" if self.known and self.unknown else ""
-        return f"{runs} runs, {minutes}{missing}, {disk}"
+        return f"{count}, {minutes}{missing}, {disk}"
 
 
 def expected_costs(plan: Plan, known: Iterable[StoredResult]) -> Costs:
