@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ecmsketch.experiments.data.named_streams import open_event_stream
-from ecmsketch.experiments.registry import select_experiments
+from ecmsketch.experiments.registry import EXPERIMENTS, select_experiments
 from ecmsketch.experiments.report.claims import CLAIMS, check_claims
 from ecmsketch.experiments.results import read_results
 from ecmsketch.experiments.runner import run_all
@@ -15,8 +15,15 @@ from ecmsketch.experiments.runner import run_all
 pytestmark = pytest.mark.slow
 
 EVENTS = 5_000_000
-TOO_FEW = {"worldcup98-generated": set(), "snmp": {"rw network", "fewer bytes"}}
-"""Claims that must not hold: 535 sites share the events of snmp, so waves are not full and little is shipped."""
+TOO_FEW = {
+    "worldcup98-generated": {"slices: average", "coarse slices: average", "rw network by size"},
+    "snmp": {"slices: average", "coarse slices: average", "rw network", "rw network by size", "fewer bytes"},
+}
+"""Claims that must not hold with so few events.
+
+At epsilon 0.25 the paper's sketches are small, and slices still have 1 to 5 kB more, which they no longer have at the
+paper's numbers of events. Sites that share the events have waves that are not full, and 535 ship little.
+"""
 LUCK = {
     "below epsilon", "below epsilon, ours", "slices: maximum", "coarse slices: maximum", "sharper: maximum",
     "one by one", "dw memory",
@@ -32,12 +39,17 @@ def verdicts(request, tmp_path_factory):
     specs = [
         replace(spec, parameters={**spec.parameters, **CUT.get(spec.name, {})})
         for spec in select_experiments(["table3", "figure4", "table4", "figure6", "beyond"])
+        if spec.own_stream is None
     ]
     run_all(specs, [open_event_stream(request.param, EVENTS)], folder)
     return {verdict.claim.name: verdict for verdict in check_claims(read_results(folder))}
 
 
-@pytest.mark.parametrize("name", [claim.name for claim in CLAIMS if claim.name not in LUCK])
+def depends_on_the_stream(claim):
+    return EXPERIMENTS[claim.experiment].own_stream is None and claim.name not in LUCK
+
+
+@pytest.mark.parametrize("name", [claim.name for claim in CLAIMS if depends_on_the_stream(claim)])
 def test_a_claim_holds_exactly_where_there_are_events_enough_for_it(verdicts, name):
     verdict = verdicts[name]
     assert verdict.finding.holds == (name not in TOO_FEW[verdict.data]), verdict.finding
