@@ -76,7 +76,7 @@ def test_the_report_has_the_papers_numbers_beside_ours_and_the_label(written):
 def test_the_summary_comes_first_and_every_cross_has_its_reason(written):
     text = (written / "report.md").read_text()
     heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert heads[:2] == ["What is better", "What holds, and what does not"]
+    assert heads[:3] == ["What is better", "What is worse", "What holds, and what does not"]
     crosses = re.findall(r"\[✗ (\d+)\]\(#why-(\d+)\)", text)
     assert crosses
     for number, anchor in crosses:

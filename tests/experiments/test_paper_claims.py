@@ -26,7 +26,7 @@ paper's numbers of events. Sites that share the events have waves that are not f
 """
 LUCK = {
     "below epsilon", "below epsilon, ours", "slices: maximum", "coarse slices: maximum", "sharper: maximum",
-    "one by one", "dw memory",
+    "one by one", "dw memory", "eh fastest",
 }  # fmt: skip
 """Claims about the worst of many queries or about speed, which may go either way."""
 CUT = {"table4": {"epsilons": (0.1, 0.2), "sketch_seeds": 2}, "union": {"epsilons": (0.1, 0.2)},

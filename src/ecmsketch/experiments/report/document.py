@@ -83,7 +83,7 @@ _COUNTED = [
 
 def _data(results: list[StoredResult]) -> Lines:
     manifests = {result.data: result.manifest for result in results}
-    machine = results[0].manifest["machine"]
+    machine = max((result.manifest["machine"] for result in results), key=lambda one: int(one["cores"]))
     rows = [
         (name, manifest["key"]["label"], f"{manifest['data']['events']:,}", manifest["data"]["sites"],
          manifest["data"]["what"])
@@ -96,6 +96,9 @@ def _data(results: list[StoredResult]) -> Lines:
         "GENERATED is random: it follows real counts where the table says so, and assumptions elsewhere.",
         "",
         *markdown_table(("data", "label", "events", "sites", "what"), rows),
+        "An experiment may have had more or fewer events of a stream: its figures say how many, and the last table of "
+        "this page does. Of shorter streams the World Cup and SNMP have 28 days.",
+        "",
         f"Machine: {machine['cores']} cores, {machine['cpu']}, {machine['memory_gb']} GB.",
         "",
     ]

@@ -75,8 +75,8 @@ def rw_network(result: StoredResult) -> Finding | None:
         found, (10, inf), "the network bytes of ECM-EH",
         f"each of {sites} sites has {share:,} events on average, and fewer inside the window. At epsilon "
         f"{least['epsilon']} its ECM-RW takes {byte_size(_mean(sent, 'network_bytes') / sites)}, or "
-        f"{_mean(sent, 'network_bytes') / sites / max(share, 1):.1f} bytes an event: a wave that is not full "
-        "sends every arrival once",
+        f"{_mean(sent, 'network_bytes') / sites / max(share, 1):.1f} bytes an event: a wave "
+        "that is not full sends the arrivals in its window once, and these are few",
     )  # fmt: skip
 
 

@@ -18,16 +18,29 @@ def summary(results: list[StoredResult], verdicts: list[Verdict]) -> Lines:
         verdicts,
         key=lambda one: (one.claim.source == "ours", claims.index(one.claim), streams.index(one.data)),
     )
-    return [*what_is_better(results), *_grid(verdicts), *_reasons(verdicts)]
+    numbers = {id(verdict): number for number, verdict in enumerate(_failed(verdicts), 1)}
+    return [
+        *what_is_better(results), *_what_is_worse(verdicts, numbers), *_grid(verdicts, numbers), *_reasons(verdicts)
+    ]  # fmt: skip
 
 
 def _failed(verdicts: list[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if not verdict.finding.holds]
 
 
-def _grid(verdicts: list[Verdict]) -> Lines:
+def _what_is_worse(verdicts: list[Verdict], numbers: dict[int, int]) -> Lines:
+    """Our own claims that do not hold, each with the streams."""
+    where: dict[str, list[str]] = {}
+    for verdict in _failed(verdicts):
+        if verdict.claim.source == "ours":
+            number = numbers[id(verdict)]
+            where.setdefault(verdict.claim.text, []).append(f"{verdict.data} ([{number}](#why-{number}))")
+    lines = [f"- *{text}*: not on {', '.join(streams)}." for text, streams in where.items()]
+    return ["## What is worse", "", "What we claim, and where it does not hold:", "", *lines, ""] if lines else []
+
+
+def _grid(verdicts: list[Verdict], numbers: dict[int, int]) -> Lines:
     streams = list(dict.fromkeys((verdict.data, verdict.label) for verdict in verdicts))
-    numbers = {id(verdict): number for number, verdict in enumerate(_failed(verdicts), 1)}
     claims = list(dict.fromkeys(verdict.claim for verdict in verdicts))
     groups = {"The paper's claims": [claim for claim in claims if claim.source != "ours"],
               "Our claims": [claim for claim in claims if claim.source == "ours"]}  # fmt: skip

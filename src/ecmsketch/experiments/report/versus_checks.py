@@ -97,12 +97,13 @@ def _judge(cells: list[_Cell], variant: str, size: str) -> Finding | None:
         return None
     errors, sizes = [cell.ours / cell.theirs for cell in cells if cell.theirs], [c.size / c.their_size for c in cells]
     bad = [cell for cell in cells if cell.errs_more or cell.is_larger]
+    printed = sum(cell.printed is not None for cell in cells)
+    compared = f"; {printed} of {len(cells)} cells are also compared with what the paper prints" if printed else ""
     return Finding(
         not bad,
-        f"{label_of(variant)}: {spread(errors)} of the error of the paper's ECM-EH in {spread(sizes)} of its {size}; "
-        f"{sum(cell.printed is not None for cell in cells)} of {len(cells)} cells are also compared with what the "
-        "paper prints",
-        f"{len(bad)} of {len(cells)} cells fail. " + "; ".join(_reason(cell) for cell in bad),
+        f"{label_of(variant)}: {spread(errors)} of the error of the paper's ECM-EH in {spread(sizes)} of its {size}"
+        f"{compared}",
+        f"{len(bad)} of {len(cells)} cells fail{'s' * (len(bad) == 1)}. " + "; ".join(_reason(cell) for cell in bad),
     )
 
 
