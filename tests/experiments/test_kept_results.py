@@ -40,7 +40,6 @@ def docs(tmp_path, made):
     return tmp_path / "docs"
 
 
-@pytest.mark.skipif(not (DOCS / "results").is_dir(), reason="no results are kept in docs/results yet")
 def test_the_page_and_figures_of_the_repository_are_what_its_tables_give(monkeypatch):
     """Figures are not drawn: their names count, and drawing would take most of the time."""
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, **settings: Path(path).touch())
