@@ -39,17 +39,19 @@ PATIENCE = 8.0
 
 
 def main() -> None:
-    options = parse()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: until Spark plays, it interrupts anything
+    options, stop = parse(), threading.Event()
+    interrupted_by(stop)
     with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(prefix="ecmsketch-live-") as name:
         folder = Path(name)
         with serving(folder, options.port) as server:
             print("Writing a log with floods in it ...", flush=True)
             write_log(folder / "log")
+            if stop.is_set():
+                raise KeyboardInterrupt
             if server.poll() is not None:
                 sys.exit("There is no page to show: see above, and give another --port")
             print("Starting Spark. The page fills as soon as the first sketches are stored.", flush=True)
-            with stopping() as stop, spark_session("local[2]") as spark, stopping(stop):  # else a JVM may stay behind
+            with stopping(stop), spark_session("local[2]") as spark, stopping(stop):  # else a JVM may stay behind
                 if not stop.is_set():
                     queries = start(spark, folder, options.speed)
                     after = FIRST_FLOOD / options.speed
@@ -66,10 +68,21 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def interrupted_by(stop: threading.Event) -> None:
+    """Let Ctrl-C interrupt anything until Spark plays. The event remembers it: a library may swallow the interrupt."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        stop.set()
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+
+
 @contextmanager
-def stopping(given: threading.Event | None = None) -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, instead of interrupting a call to Spark. The second one, seconds later, interrupts."""
-    event, first = given or threading.Event(), [0.0]
+def stopping(event: threading.Event) -> Iterator[None]:
+    """Let Ctrl-C set an event, instead of interrupting a call to Spark. The second one, seconds later, interrupts."""
+    first = [0.0]
 
     def stop(number: int, frame: Any) -> None:
         if event.is_set() and time.monotonic() > first[0] + 3:
@@ -80,7 +93,7 @@ def stopping(given: threading.Event | None = None) -> Iterator[threading.Event]:
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield event
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
