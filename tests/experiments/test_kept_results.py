@@ -128,6 +128,12 @@ def test_speeds_are_not_compared(column):
     assert not is_compared("table3", column)
 
 
+def test_what_was_fed_for_some_seconds_is_not_compared():
+    assert not is_compared("batch_sizes", "events")
+    assert not is_compared("batch_sizes", "memory_bytes")
+    assert is_compared("monitoring", "events")
+
+
 @pytest.mark.parametrize("column", ["avg_error", "memory_bytes", "network_bytes", "range_s", "seed", "missed"])
 def test_errors_and_bytes_are_compared(column):
     assert is_compared("table4", column)

@@ -15,8 +15,8 @@ NOT_COMPARED = re.compile(r"^version$|^seconds$|^times_|^ns_|^us_|_per_s$|_(s|ms
 """Columns that depend on the machine: speeds, times, versions of peers."""
 COMPARED_AFTER_ALL = ("range_s",)
 """Lengths of ranges: seconds of the stream, not of the machine."""
-DIFFERENT_EVERY_TIME = {("peers", "memory_bytes")}
-"""The memory of peers is what the process grows by."""
+DIFFERENT_EVERY_TIME = {("peers", "memory_bytes"), ("batch_sizes", "events"), ("batch_sizes", "memory_bytes")}
+"""The memory of peers is what the process grows by, and sketches of `batch_sizes` are fed for so many seconds."""
 
 
 class Difference(NamedTuple):
