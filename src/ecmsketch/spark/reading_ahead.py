@@ -1,6 +1,6 @@
 """Batches read by a thread of their own, so that Spark goes on writing them while a worker counts.
 
-Spark stops when the few kilobytes between it and the worker are full. Kernels count without the interpreter's lock, so
+Spark stops writing when what fits between it and the worker is full. Kernels count without the interpreter's lock, so
 meanwhile another thread can read.
 """
 
