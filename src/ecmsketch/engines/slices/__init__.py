@@ -1,0 +1,1 @@
+"""Slices: time outside, table inside. The newest events as they are, and slices of older ones that grow with age."""
