@@ -231,6 +231,13 @@ class SketchConfig:
         return row_hashes(self.seed, self.depth, self.width)
 
     @cached_property
+    def rows(self) -> Any:
+        """The hashes that give items their cells (kernels.hashing.RowHashes)."""
+        from ecmsketch.kernels.hashing import RowHashes
+
+        return RowHashes(np.stack(self.row_hashes(), axis=1))
+
+    @cached_property
     def confidence(self) -> float:
         """Probability that a point query's bounds hold: not every row is unlucky, and (rw) every counter holds."""
         return max(1 - exp(-self.depth) - self.depth * self.delta_sw, 0.0)
