@@ -8,3 +8,4 @@ cdef uint32_t* uint32s(object array) except? NULL
 cdef int64_t* int64s(object array) except? NULL
 cdef uint64_t* uint64s(object array) except? NULL
 cdef double* doubles(object array) except? NULL
+cdef int64_t plain_column(object array, void** data, bint* is_signed) noexcept

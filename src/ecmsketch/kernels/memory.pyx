@@ -85,3 +85,23 @@ cdef uint64_t* uint64s(object array) except? NULL:
 
 cdef double* doubles(object array) except? NULL:
     return <double*>elements(array, 8, b"d")
+
+
+cdef int64_t plain_column(object array, void** data, bint* is_signed) noexcept:
+    """The length of a contiguous column of 64-bit integers, or -1 if an array is anything else."""
+    cdef Py_buffer view
+    cdef int64_t length = -1
+    try:
+        PyObject_GetBuffer(array, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
+    except Exception:
+        return -1
+    if view.ndim == 1 and view.itemsize == 8 and view.format != NULL and view.format[1] == 0:
+        if view.format[0] in (b"l", b"q"):
+            is_signed[0] = True
+            length = view.shape[0]
+        elif view.format[0] in (b"L", b"Q"):
+            is_signed[0] = False
+            length = view.shape[0]
+        data[0] = view.buf
+    PyBuffer_Release(&view)
+    return length

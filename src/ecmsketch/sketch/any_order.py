@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from ecmsketch.sketch.merging import Kind
+from ecmsketch.sketch.merging import SketchT
 
 
-class AnyOrder(Generic[Kind]):
+class AnyOrder(Generic[SketchT]):
     """A sketch of slices that is being built from batches in any order.
 
     Slices need no order: what lies behind the clock is counted where it belongs, and what has left the window is
@@ -15,7 +15,7 @@ class AnyOrder(Generic[Kind]):
     out obeys its own config again. To it no event was late.
     """
 
-    def __init__(self, empty: Kind) -> None:
+    def __init__(self, empty: SketchT) -> None:
         self._config = empty.config
         self._sketch = empty.copy(late="side", lateness=None)
 
@@ -25,11 +25,12 @@ class AnyOrder(Generic[Kind]):
 
     @property
     def nbytes(self) -> int:
-        """Memory held by the sketch's state."""
+        """Memory held by the sketch."""
         return self._sketch.nbytes
 
     def serialize(self) -> bytes:
         """The sketch of all that was counted, as bytes."""
-        state = self._sketch._flushed().copy(self._config)
-        state.late.counted = state.late.dropped = 0
-        return self._sketch._of(state).serialize()
+        state = self._sketch._state()
+        engine = state.engine.copy(self._config)
+        engine.late_counted = engine.late_dropped = 0
+        return self._sketch._of(state._replace(engine=engine)).serialize()

@@ -1,102 +1,48 @@
-"""Turns what cells hold into answers: estimates, with bounds that follow from those of the cells.
+"""How certain answers are: the `confidence=` of a question, bounds that are combined, and those of joins.
 
-A cell's upper bound bounds every item in it. Below, the least of the rows' lower bounds, less what collisions are
-likely to add at most, is safe. The table itself says how much that is (`centred_point`). Without the table, a row's
-collisions stay under e/width of the other arrivals with probability 1 - 1/e (Markov), and the rows fail independently:
-so some row of `depth` holds with probability 1 - e^-depth (`point`).
+Self-joins and inner products are the median of unbiased rows (docs/guarantees.md). A row of exact cells says
+sum c^2 = F2 + collisions. Less the squared mean of its cells, and scaled by w/(w - 1), it has no bias, and its deviation
+is at most F2 sqrt(2/(w - 1)). Cells are read with an error, which moves the root of a row by at most the norm of that
+error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import e
-from typing import NamedTuple
+from math import comb, inf, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters import Reading
+from ecmsketch.engines.contract import Floats, Reading
+from ecmsketch.errors import QueryError
 from ecmsketch.estimate import Estimate, Estimates
+from ecmsketch.inputs.integers import is_number
 
 
-def point(rows: Reading, norm: float, config: SketchConfig) -> Estimates:
-    """Theorem 1: per item the least row. `rows` is depth x items; `norm` is at least all arrivals."""
-    value, least, upper = (part.min(axis=0) for part in (rows.value, rows.lower, rows.upper))
-    lower = np.minimum(_without_collisions(least, norm, config.width), value)
-    return Estimates(value, lower, upper, config.confidence)
+def delta_of(config: SketchConfig, confidence: Any) -> float:
+    """The probability with which bounds may fail. 0 means that only bounds that always hold are wanted."""
+    if confidence is None:
+        return 1 - config.confidence
+    if not is_number(confidence) or not 0 < confidence <= 1:
+        raise QueryError(f"confidence: expected a number above 0 and at most 1, got {confidence!r}")
+    if config.delta_sw == 0:
+        return 1 - float(confidence)
+    if confidence > config.confidence:
+        raise QueryError(
+            f"confidence: with counter='rw' expected at most {config.confidence:.6g}, which its waves were built for, "
+            f"got {confidence!r}; build the sketch with a smaller delta"
+        )
+    return 1 - config.confidence
 
 
-class Collisions(NamedTuple):
-    """What the table of a range says about an item's least collision, whatever the item."""
+def delta_of_listed(delta: float, listed: int, candidates: int) -> float:
+    """How rarely the bound of one item must fail, so that a share `delta` of a list fails (Benjamini, Yekutieli 2005).
 
-    expected: float
-    sums: NDArray[np.float64]
-    """The sum of each row's cells."""
-    likely: float
-    """What it exceeds with probability `delta` at most; infinite if no probability is allowed."""
-    delta: float
-
-
-def centred_point(rows: Reading, width: int, collisions: Collisions) -> Estimates:
-    """Per item the least row, less what collisions are expected to add. `rows` is depth x items.
-
-    The mean of a row's other cells is what that row's collision is expected to be. The least one is not expected to be
-    more, so no more is subtracted: this keeps the promise for an item that makes up most of a stream.
+    Items with much luck are more likely to be listed. Of the candidates each fails with this probability, so of all of
+    them delta * listed fail on average, which is a share `delta` of the list even if all of those are listed.
     """
-    least, upper = rows.lower.min(axis=0), rows.upper.min(axis=0)
-    others = (collisions.sums[:, None] - rows.value).min(axis=0) / width
-    lower = np.maximum(least - collisions.likely, 0.0)
-    value = rows.value.min(axis=0) - np.minimum(others, collisions.expected)
-    return Estimates(np.clip(value, lower, upper), lower, upper, 1 - collisions.delta)
-
-
-def total(table: Reading, config: SketchConfig) -> Estimate:
-    """All arrivals. Every row has seen each of them once, so all rows' bounds hold, and so does their intersection.
-
-    Randomized rows hold but for delta_sw each, and may contradict each other: then the widest of them is taken.
-    """
-    value, lower, upper = (part.sum(axis=1) for part in table)
-    low, high = float(lower.max()), float(upper.min())
-    if low > high:
-        low, high = float(lower.min()), float(upper.max())
-    confidence = max(1 - config.depth * config.delta_sw, 0.0)
-    return Estimate(float(np.clip(value.mean(), low, high)), low, high, confidence)
-
-
-def inner_product(ours: Reading, others: Reading, config: SketchConfig) -> Estimate:
-    """Theorem 2: per row the sum of products of cells; the least row. For cells whose bounds may fail (joins.py)."""
-    norms = total(ours, config).upper * total(others, config).upper
-    value, least, upper = ((mine * theirs).sum(axis=1).min() for mine, theirs in zip(ours, others, strict=True))
-    lower = _without_collisions(np.asarray(least), norms, config.width)
-    return Estimate(float(value), float(min(lower, value)), float(upper), config.confidence)
-
-
-def _without_collisions(least: NDArray[np.float64], norm: float, width: int) -> NDArray[np.float64]:
-    """Solve f >= least - (e/width) (norm - f) for f: collisions come from arrivals other than f's own."""
-    share = e / width
-    if share >= 1:
-        return np.zeros_like(least)
-    return np.maximum((least - share * norm) / (1 - share), 0.0)
-
-
-def add(one: Reading, other: Reading) -> Reading:
-    """Add the two parts in which the arrivals of cells are kept."""
-    return Reading(one.value + other.value, one.lower + other.lower, one.upper + other.upper)
-
-
-def difference(since: Reading, until: Reading) -> Reading:
-    """An interval as the difference of two ranges that both end now; both ranges' errors count."""
-    lower = np.maximum(since.lower - until.upper, 0.0)
-    upper = np.maximum(since.upper - until.lower, lower)
-    return Reading(np.clip(since.value - until.value, lower, upper), lower, upper)
-
-
-def widen(reading: Reading, epsilon: float, levels: int) -> Reading:
-    """Bounds of the true counts, when `levels` of merging each displaced them by a factor 1 -+ epsilon at most."""
-    if levels == 0:
-        return reading
-    return Reading(reading.value, reading.lower / (1 + epsilon) ** levels, reading.upper / (1 - epsilon) ** levels)
+    return delta * listed / candidates if candidates else delta
 
 
 def agree(certain: Estimates, probable: Estimates) -> Estimates:
@@ -112,56 +58,97 @@ def change(newer: Estimates, older: Estimates, confidence: float) -> Estimates:
     return Estimates(np.clip(newer.value - older.value, lower, upper), lower, upper, confidence)
 
 
-@dataclass(frozen=True)
-class Newest:
-    """The newest `count` arrivals: all after the tick `after`, and some of those on it.
+class Rows(NamedTuple):
+    """The rows of a table over a range, ready to be multiplied: cells less their mean, scaled by sqrt(w/(w - 1))."""
 
-    Arrivals on one tick have no order, so any choice of them may be meant. `inner` is how many came after that tick,
-    `outer` how many came from it on. Both may be estimates; then so is the tick.
+    centred: Floats
+    error: Floats
+    """The norm of what the cells of a row may be off, scaled likewise."""
+    hard: float
+    """An upper bound of the self-join that always holds."""
+    width: int
+
+    @classmethod
+    def of(cls, table: Reading) -> Rows:
+        """The rows of a table of depth x width."""
+        width = table.value.shape[1]
+        scale = sqrt(width / (width - 1)) if width > 1 else 1.0
+        centred = (table.value - table.value.mean(axis=1, keepdims=True)) * scale
+        off = np.maximum(table.upper - table.value, table.value - table.lower)
+        hard = float((table.upper**2).sum(axis=1).min())
+        return cls(centred, np.sqrt((off**2).sum(axis=1)) * scale, hard, width)
+
+    @property
+    def squares(self) -> Floats:
+        """What each row says about the self-join."""
+        return np.asarray((self.centred**2).sum(axis=1))
+
+
+def self_join(table: Reading, arrivals: Estimate, delta: float) -> Estimate:
+    """The sum of squared counts. It is never below their sum, since every arrival meets itself."""
+    rows = Rows.of(table)
+    lower, upper = _self_join_bounds(rows, delta)
+    lower = min(max(lower, arrivals.lower), upper)
+    return Estimate(_within(rows.squares, table, table, lower, upper), lower, upper, 1 - delta)
+
+
+def _self_join_bounds(rows: Rows, delta: float) -> tuple[float, float]:
+    spread = _spread(len(rows.error), rows.width, delta)
+    if spread == inf:
+        return 0.0, rows.hard
+    roots = np.sqrt(rows.squares)
+    low = np.maximum(roots - rows.error, 0.0) ** 2 / (1 + spread)
+    high = (roots + rows.error) ** 2 / (1 - spread) if spread < 1 else np.full(len(roots), inf)
+    lower, upper = _medians(low, high)
+    return min(lower, rows.hard), min(upper, rows.hard)
+
+
+def inner_product(one: Reading, other: Reading, delta: float) -> Estimate:
+    """The sum over items of their count in one table times that in the other.
+
+    A row's deviation is at most sqrt(2 F2(one) F2(other) / (w - 1)). Half of delta goes to the rows, and a quarter to
+    an upper bound of either self-join.
     """
+    ours, theirs = Rows.of(one), Rows.of(other)
+    hard = float((one.upper * other.upper).sum(axis=1).min())
+    found = (ours.centred * theirs.centred).sum(axis=1)
+    spread = _spread(len(found), ours.width, delta / 2)
+    lower, upper = 0.0, hard
+    if spread < inf:
+        most = _self_join_bounds(ours, delta / 4)[1] * _self_join_bounds(theirs, delta / 4)[1]
+        read = np.sqrt(ours.squares) * theirs.error + ours.error * (np.sqrt(theirs.squares) + theirs.error)
+        off = read + spread * sqrt(most)
+        lower, upper = _medians(found - off, found + off)
+        upper = min(max(upper, 0.0), hard)
+        lower = min(max(lower, 0.0), upper)
+    return Estimate(_within(found, one, other, lower, upper), lower, upper, 1 - delta)
 
-    count: int
-    after: int
-    inner: Estimate
-    outer: Estimate
 
-    @property
-    def share(self) -> float:
-        """The part of the tick's arrivals that is meant."""
-        on_it = self.outer.value - self.inner.value
-        return min(max((self.count - self.inner.value) / on_it, 0.0), 1.0) if on_it > 0 else 1.0
+def _within(rows: Floats, one: Reading, other: Reading, lower: float, upper: float) -> float:
+    """The median of the rows. The least row's sum of products, for which Theorem 2 holds, is not exceeded."""
+    least = float((one.value * other.value).sum(axis=1).min())
+    return min(max(min(float(np.median(rows)), least), lower), upper)
 
-    @property
-    def inner_is_nearer(self) -> bool:
-        """Whether the range after the tick holds nearly as many arrivals as are meant, rather than that from it on."""
-        return self.count - self.inner.value < self.outer.value - self.count
 
-    def missing(self, held: Estimate) -> float:
-        """How many of the arrivals that are meant may be missing from a range that holds `held`."""
-        return max(self.count - held.lower, 0.0)
+def _medians(low: Floats, high: Floats) -> tuple[float, float]:
+    """The median of lower bounds and that of upper bounds; of an even number, the wider ones."""
+    middle = len(low) - 1
+    return float(np.sort(low)[middle // 2]), float(np.sort(high)[(middle + 1) // 2])
 
-    def values(self, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Counts after the tick and from it on, as counts of what is meant: the tick is shared out."""
-        return inner + self.share * np.maximum(outer - inner, 0.0)
 
-    def combine(self, inner: Estimates, outer: Estimates, lower_sure: bool, upper_sure: bool) -> Estimates:
-        """How often something is among those that are meant, if `inner` and `outer` say how often it is in the ranges.
+def _spread(depth: int, width: int, delta: float) -> float:
+    """How many times F2 a row is off, such that half of the rows are with probability `delta` (Chebyshev)."""
+    if delta <= 0 or width < 2:
+        return inf
+    return sqrt(2 / (width - 1) / _row_delta(depth, delta))
 
-        Each range bounds the answer: it differs from what is meant by what it lacks or holds beyond. Bounds that always
-        hold are intersected. Bounds that hold with some probability are taken from the nearer range alone, so that the
-        probability of failing is not paid twice.
-        """
-        found = [self._from(inner, self.inner), self._from(outer, self.outer)]
-        nearer = found[0 if self.inner_is_nearer else 1]
-        lower = np.maximum(found[0].lower, found[1].lower) if lower_sure else nearer.lower
-        upper = np.minimum(found[0].upper, found[1].upper) if upper_sure else nearer.upper
-        upper = np.minimum(upper, self.count)
-        lower = np.minimum(lower, upper)
-        return Estimates(np.clip(self.values(inner.value, outer.value), lower, upper), lower, upper, nearer.confidence)
 
-    def _from(self, found: Estimates, held: Estimate) -> Estimates:
-        surplus = max(held.upper - self.count, 0.0)
-        confidence = max(found.confidence + held.confidence - 1, 0.0)
-        return Estimates(
-            found.value, np.maximum(found.lower - surplus, 0.0), found.upper + self.missing(held), confidence
-        )
+def _row_delta(depth: int, delta: float) -> float:
+    """The p for which at least half of `depth` rows fail with probability `delta`, if each fails with p."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        half = range((depth + 1) // 2, depth + 1)
+        fails = sum(comb(depth, k) * middle**k * (1 - middle) ** (depth - k) for k in half)
+        low, high = (middle, high) if fails <= delta else (low, middle)
+    return max(low, 1e-300)

@@ -1,33 +1,32 @@
-"""EcmSketch: a Count-Min table whose counters are sliding windows (paper section 4)."""
+"""EcmSketch: how often items came over a sliding window, in little memory (paper section 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters import Reading
+from ecmsketch.engines.contract import Reading
 from ecmsketch.errors import ConfigError, QueryError
-from ecmsketch.estimate import Estimate, Estimates, exactly, together
-from ecmsketch.inputs.items import as_sequence, hash_item, hash_items
-from ecmsketch.inputs.kinds import check_asked, describe, kind_of, share_kinds
-from ecmsketch.inputs.row_hashes import cells_of
+from ecmsketch.estimate import Estimate, Estimates, HeavyChanges, HeavyHitter, exactly
+from ecmsketch.inputs.items import as_sequence
+from ecmsketch.inputs.kinds import check_asked, describe, share_kinds
 from ecmsketch.inputs.ticks import Span
-from ecmsketch.sketch import bounds, codec, joins
-from ecmsketch.sketch.confidence import delta_of
-from ecmsketch.sketch.heavy_questions import HeavyQuestions
+from ecmsketch.kernels.hashing import cells_of
+from ecmsketch.sketch import bounds, codec
+from ecmsketch.sketch.base import BaseSketch
+from ecmsketch.sketch.heavy import NamedItems
+from ecmsketch.sketch.ingest import AnyItems
 from ecmsketch.sketch.locks import all_locked, locked
-from ecmsketch.sketch.ranges import Interval
-from ecmsketch.slices import SlicedStream
-from ecmsketch.slices.stream_reading import Counts
+from ecmsketch.sketch.ranges import Interval, ticks_asked
 
 Item = str | bytes | int | tuple[str | bytes | int, ...]
+_ANY_ITEMS = AnyItems()
 
 
-class EcmSketch(HeavyQuestions):
+class EcmSketch(BaseSketch):
     """Counts items over a sliding window, in little memory; any range up to the window can be asked.
 
     >>> sketch = EcmSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600))
@@ -39,7 +38,7 @@ class EcmSketch(HeavyQuestions):
     it is the whole window. The clock `now` is the newest tick seen, or what `advance` moved it to.
     """
 
-    kind = codec.KIND_SKETCH
+    type_id = codec.KIND_SKETCH
 
     def __init__(self, config: SketchConfig, site: str | None = None) -> None:
         """`site` matters with counter="rw" only: sites of different names draw different samples, the same name
@@ -48,6 +47,10 @@ class EcmSketch(HeavyQuestions):
         if not isinstance(config, SketchConfig):
             raise ConfigError(f"config: expected a SketchConfig, got {type(config).__name__}")
         super().__init__(config, site)
+
+    @classmethod
+    def _items_of(cls, config: SketchConfig) -> AnyItems:
+        return _ANY_ITEMS
 
     def estimate(
         self,
@@ -63,16 +66,14 @@ class EcmSketch(HeavyQuestions):
         `upper` always holds. `lower` holds with probability `confidence`, by default that of the config; with
         confidence=1 only what is certain is said (docs/guarantees.md).
         """
+        config = self.config
+        delta = 1 - config.confidence if confidence is None else bounds.delta_of(config, confidence)
+        if last_arrivals is None:
+            found: Estimate = self._estimate_one(item, last, between, delta)
+            return found
         keys = np.array([self._key_of(item)], np.uint64)
-        delta = delta_of(self._state.config, confidence)
         with self._lock:
-            if last_arrivals is not None:
-                return self._estimate(keys, last, between, last_arrivals, delta)[0]
-            since, until = self._range(last, between)
-            engine = self._state.counters
-            if isinstance(engine, SlicedStream):
-                return engine.one_point(keys, self._rows, since, until, delta)
-            return self._point(keys, since, until, delta)[0]
+            return self._points(keys, last, between, last_arrivals, delta)[0]
 
     def estimate_many(
         self,
@@ -85,18 +86,18 @@ class EcmSketch(HeavyQuestions):
     ) -> Estimates:
         """How often each of many items came; ranges and confidence as for `estimate`, for each of them."""
         items = as_sequence(items)
-        keys = hash_items(items)
-        check_asked(self._state.kinds, self._kinds_of(items))
-        delta = delta_of(self._state.config, confidence)
+        keys = self._items.hash_many(items)
+        check_asked(self.kinds, self._items.kinds_of(items))
+        delta = bounds.delta_of(self.config, confidence)
         with self._lock:
-            return self._estimate(keys, last, between, last_arrivals, delta)
+            return self._points(keys, last, between, last_arrivals, delta)
 
     def cells(self, item: Item, last: Span | None = None, between: Interval | None = None) -> Reading:
         """What the cells of an item hold over a range, one cell in each row: arrays .value, .lower and .upper.
 
         A cell counts every item that is hashed to it, so each is at least about the item's own count.
         """
-        numbers = cells_of(np.array([self._key_of(item)], np.uint64), self._rows)
+        numbers = cells_of(np.array([self._key_of(item)], np.uint64), self.config.rows)
         return self.read_cells(numbers.ravel(), last, between)
 
     @locked
@@ -110,12 +111,11 @@ class EcmSketch(HeavyQuestions):
         return self._everything(*self._range(last, between))
 
     def _everything(self, since: int, until: int) -> Estimate:
+        """All arrivals in a range."""
         if self.config.model == "count":
-            arrivals = float(max(until, 0) - max(since, 0))  # the window may reach before the first arrival
-            return exactly(arrivals)
-        if self.config.counter == "slices":
-            return self._norm(since, until)
-        return bounds.total(self._table(since, until), self.config)
+            return exactly(float(max(until, 0) - max(since, 0)))  # the window may reach before the first arrival
+        total: Estimate = self._flushed().total(since, until)
+        return total
 
     @locked
     def self_join(
@@ -132,16 +132,17 @@ class EcmSketch(HeavyQuestions):
         counter="rw" there is no proof of its error; `unproven=True` asks for it all the same.
         """
         self._check_proven("self_join", unproven)
-        delta = delta_of(self.config, confidence)
+        delta = bounds.delta_of(self.config, confidence)
         since, until = self._range(last, between)
-        counts = self._exact_counts(since, until)
+        counts = self._flushed().exact_counts(since, until)
         if counts is not None:
             return exactly(float(counts[1] @ counts[1]))
         table = self._table(since, until)
-        if self.config.counter == "rw":
-            join = bounds.inner_product(table, table, self.config)
-            return join._replace(lower=max(join.lower, min(bounds.total(table, self.config).lower, join.value)))
-        return joins.self_join(table, self._everything(since, until), delta)
+        if not self._engine.proven_joins:
+            join: Estimate = self._engine.unproven_join(table, table)
+            least: float = self._engine.total_of(table).lower
+            return join._replace(lower=max(join.lower, min(least, join.value)))
+        return bounds.self_join(table, self._everything(since, until), delta)
 
     def inner_product(
         self,
@@ -170,84 +171,137 @@ class EcmSketch(HeavyQuestions):
                 f"inner_product: one sketch counts {describe(self.kinds)} items and the other "
                 f"{describe(other.kinds)} items, so they share none; convert the items of one stream"
             )
-        delta = delta_of(self.config, confidence)
+        delta = bounds.delta_of(self.config, confidence)
         with all_locked([self, other]):
             return self._inner_product(other, last, between, delta)
 
     def _inner_product(self, other: EcmSketch, last: Span | None, between: Interval | None, delta: float) -> Estimate:
         if self.config.model == "time":
             clocks = [clock for clock in (self.now, other.now) if clock is not None]
-            mine = theirs = self._range(last, between, max(clocks, default=0))
+            mine = theirs = ticks_asked(self.config, max(clocks, default=0), last, between)
         else:
             mine, theirs = self._range(last, between), other._range(last, between)
-        counts, other_counts = self._exact_counts(*mine), other._exact_counts(*theirs)
+        counts, other_counts = self._flushed().exact_counts(*mine), other._flushed().exact_counts(*theirs)
         if counts is not None and other_counts is not None:
             _, here, there = np.intersect1d(counts[0], other_counts[0], assume_unique=True, return_indices=True)
             return exactly(float(counts[1][here] @ other_counts[1][there]))
         ours, others = self._table(*mine), other._table(*theirs)
-        if self.config.counter == "rw":
-            return bounds.inner_product(ours, others, self.config)
-        return joins.inner_product(ours, others, delta)
+        if not self._engine.proven_joins:
+            join: Estimate = self._engine.unproven_join(ours, others)
+            return join
+        return bounds.inner_product(ours, others, delta)
 
-    def _exact_counts(self, since: int, until: int) -> Counts | None:
-        """Items and how often they came, if all that lies in a range is kept as events."""
-        engine = self._flushed().counters
-        return engine.exact_counts(since, until) if isinstance(engine, SlicedStream) else None
+    @locked
+    def heavy_hitters(
+        self,
+        phi: float | None = None,
+        last: Span | None = None,
+        between: Interval | None = None,
+        last_arrivals: int | None = None,
+        *,
+        count: int | None = None,
+        no_miss: bool = False,
+        confidence: float | None = None,
+    ) -> list[HeavyHitter]:
+        """Items that came at least a share `phi` of the arrivals, or at least `count` times; most frequent first.
 
-    def _key_of(self, item: Item) -> int:
-        """An item's hash, if items of its kind are counted here."""
-        key = hash_item(item)
-        check_asked(self._state.kinds, frozenset({kind_of(item)}), repr(item))
-        return key
+        Needs heavy_hitters=True in the config. Surely found, in a range that ends now: whatever came phi + epsilon of
+        the arrivals (with cells, phi/(1 - epsilon_sw)); with `no_miss`, in any range, whatever came phi of them. An
+        item that came less than the threshold less epsilon of the arrivals is reported with probability delta at most
+        (docs/guarantees.md). A threshold so low that an item above it could be missed is refused. With `last_arrivals`,
+        `no_miss` counts the oldest tick in full. Lower bounds hold for a share `confidence` of the list, on average.
+
+        >>> from ecmsketch import EcmSketch, SketchConfig
+        >>> config = SketchConfig(epsilon=0.01, delta=0.01, window=3600, heavy_hitters=True)
+        >>> sketch = EcmSketch(config)
+        >>> sketch.update_many(["/index.html", "/logo.png", "/index.html"], [10, 11, 12])
+        >>> [hitter.item for hitter in sketch.heavy_hitters(0.5, last=60)]
+        ['/index.html']
+        """
+        delta = bounds.delta_of(self.config, confidence)
+        asked = self._asked(last, between, last_arrivals)
+        everything = self._everything(asked.since, asked.until)
+        by_upper = self._by_upper(asked, no_miss)
+        return self._named_items().heavy_hitters(
+            phi, count, last_arrivals, everything, asked, by_upper, delta,
+            lambda least: self._threshold(least, asked, no_miss),
+        )  # fmt: skip
+
+    @locked
+    def top(
+        self,
+        k: int,
+        last: Span | None = None,
+        between: Interval | None = None,
+        last_arrivals: int | None = None,
+        *,
+        confidence: float | None = None,
+    ) -> list[HeavyHitter]:
+        """The `k` items that seem to have come most often, most frequent first; fewer if fewer are named.
+
+        Needs heavy_hitters=True in the config. Items that came less than epsilon of the arrivals may be missing.
+        Lower bounds hold for a share `confidence` of the items listed, on average.
+        """
+        NamedItems.check_number("top", k)
+        delta = bounds.delta_of(self.config, confidence)
+        asked = self._asked(last, between, last_arrivals)
+        return self._named_items().top(int(k), asked, delta)
+
+    @locked
+    def heavy_changes(
+        self, k: int, last: Span, before: Span | None = None, *, by: str = "change", confidence: float | None = None
+    ) -> HeavyChanges:
+        """The `k` items whose counts changed most: the last `last` ticks against the `before` ticks before them.
+
+        Without `before` both ranges are equally long; otherwise counts are compared as they are. by="rise" lists what
+        rose most, by="fall" what fell most. Needs heavy_hitters=True in the config. The exact change lies within the
+        bounds for a share `confidence` of the items listed, on average. The result also says by how much an item that
+        no summary names may have changed.
+        """
+        NamedItems.check_number("heavy_changes", k)
+        NamedItems.check_sign(by)
+        delta = bounds.delta_of(self.config, confidence)
+        newer = self._range(last, None)
+        return self._named_items().changes(int(k), newer, before, by, delta)
+
+    @locked
+    def named_counts(self, last: Span | None = None) -> tuple[NDArray[np.uint64], Estimates, int]:
+        """Hashes of all items that are named in a range, ascending, how often each came, and any other one at most.
+
+        These are what `heavy_hitters` chooses from, with the counts that it compares. An item that is not named came
+        epsilon of the arrivals at most. Needs heavy_hitters=True in the config.
+        """
+        return self._named_items().counts(self._asked(last, None, None), self.config.delta)
+
+    @locked
+    def name_of(self, key: int) -> Any:
+        """The item with a hash that `named_counts` returned."""
+        return self._state_now().names.get(key, key)
+
+    def _named_items(self) -> NamedItems:
+        return NamedItems(self._state())
 
     def _check_proven(self, query: str, unproven: bool) -> None:
-        if self.config.counter == "rw" and not unproven:
+        if not self._engine.proven_joins and not unproven:
             raise QueryError(
                 f"{query}: randomized waves err in both directions at random, and the paper bounds only their point "
                 "queries; use counter='eh' or 'dw', or ask with unproven=True"
             )
 
-    def _estimate(
+    def _points(
         self, keys: NDArray[np.uint64], last: Any, between: Any, last_arrivals: int | None, delta: float
     ) -> Estimates:
-        return self._points(keys, self._asked(last, between, last_arrivals), delta)
+        asked = self._asked(last, between, last_arrivals)
+        engine = self._flushed()
+        return asked.answer(
+            lambda since, until: engine.point(keys, 0, since, until, delta), False, self.config.delta_sw == 0
+        )
 
     def _step_points(self, item: Any, since: int, length: int, steps: int, confidence: float | None) -> Estimates:
-        delta, key = delta_of(self.config, confidence), self._key_of(item)
-        engine = self._flushed().counters
-        if isinstance(engine, SlicedStream):
-            return engine.step_points(key, self._rows, since, length, steps, delta)
-        keys, starts = np.array([key], np.uint64), range(since, since + steps * length, length)
-        return together([self._point(keys, start, start + length, delta)[0] for start in starts])
-
-    def _point(self, keys: NDArray[np.uint64], since: int, until: int, delta: float) -> Estimates:
-        engine = self._flushed().counters
-        if isinstance(engine, SlicedStream):
-            return engine.point(keys, self._rows, 0, since, until, delta)
-        if self.config.counter == "rw":
-            rows = self._cells_of(keys, lambda cells: self._read(cells, since, until))
-            return bounds.point(rows, self._norm(since, until).upper, self.config)
-        collisions = self._collisions(since, until, delta)
-        if len(keys) == 1:  # quicker than the whole table, which may be forgotten
-            rows = self._cells_of(keys, lambda cells: self._read(cells, since, until))
-        else:
-            rows = self._cells_of(keys, self._view(since, until).read)
-        return bounds.centred_point(rows, self.config.width, collisions)
-
-    def _least_reading(self, keys: NDArray[np.uint64], since: int, until: int) -> Estimates:
-        rows = self._cells_of(keys, self._view(since, until).read)
-        value, lower, upper = (part.min(axis=0) for part in rows)
-        return Estimates(value, np.zeros_like(lower), upper, 1.0)
-
-    def _cells_of(self, keys: NDArray[np.uint64], read: Callable[[NDArray[np.uint32]], Reading]) -> Reading:
-        """What the cells of some items hold, as rows x items."""
-        cells = cells_of(keys, self._rows)
-        return Reading(*(part.reshape(cells.shape) for part in read(cells.ravel())))
-
-    @property
-    def _norm_shape(self) -> tuple[int, int]:
-        return 1, self.config.width
+        delta, key = bounds.delta_of(self.config, confidence), self._key_of(item)
+        found: Estimates = self._flushed().history(key, since, length, steps, delta)
+        return found
 
     def _table(self, since: int, until: int) -> Reading:
         """Every cell over a range, as depth x width."""
-        return self._read_block(0, (self.config.depth, self.config.width), since, until)
+        return self._block_of_cells(0, self.config.depth, self.config.width, since, until)

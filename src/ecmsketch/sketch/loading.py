@@ -1,28 +1,28 @@
-"""Reads a sketch from its bytes, whichever kind it is."""
+"""Reads a sketch from its bytes, whichever class it is of."""
 
 from __future__ import annotations
 
-from ecmsketch.sketch.codec import KIND_PREFIX, KIND_SKETCH, MAX_NBYTES, Summary, decode_summary, kind_in
+from ecmsketch.sketch import codec
 from ecmsketch.sketch.ecm import EcmSketch
 from ecmsketch.sketch.prefix import PrefixSketch
 
 AnySketch = EcmSketch | PrefixSketch
-"""A sketch of either kind."""
+"""A sketch of either class."""
 
 
-def load(data: bytes | bytearray | memoryview, max_nbytes: int | None = MAX_NBYTES) -> AnySketch:
+def load(data: bytes | bytearray | memoryview, max_nbytes: int | None = codec.MAX_NBYTES) -> AnySketch:
     """The EcmSketch or PrefixSketch that `serialize` wrote; a FormatError if the bytes are anything else.
 
     Counters that would take more memory than `max_nbytes` are refused, as by `deserialize`.
     """
-    kind = PrefixSketch if kind_in(data) == KIND_PREFIX else EcmSketch
-    return kind.deserialize(data, max_nbytes)
+    sketch_class = PrefixSketch if codec.kind_in(data) == codec.KIND_PREFIX else EcmSketch
+    return sketch_class.deserialize(data, max_nbytes)
 
 
-def summarize(data: bytes) -> tuple[type[AnySketch], Summary]:
-    """The kind of a sketch in bytes that this library has just written, and what their header says.
+def summarize(data: bytes) -> tuple[type[AnySketch], codec.Summary]:
+    """The class of a sketch in bytes that this library has just written, and what their header says.
 
     The checksum shows that they came whole. Whether the counters make sense shows when they are loaded.
     """
-    kind = KIND_PREFIX if kind_in(data) == KIND_PREFIX else KIND_SKETCH
-    return (PrefixSketch if kind == KIND_PREFIX else EcmSketch), decode_summary(data, kind)
+    summary = codec.summarize(data)
+    return (PrefixSketch if summary.type_id == codec.KIND_PREFIX else EcmSketch), summary

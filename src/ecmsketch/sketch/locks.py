@@ -1,13 +1,16 @@
 """One lock for each sketch, so that threads may share it (docs/decisions/014-threads.md).
 
+A lock that is free is taken in a few nanoseconds: whoever looks at it holds the interpreter's lock. Only threads that
+have to wait use a lock of the operating system, and Ctrl-C ends their wait.
+
 A thread that needs several sketches at once takes their locks in one order, the same for all threads. A process that
-forks takes all of them first: so no sketch is in the middle of a change when the child gets its copy. It also waits
-for kernels that are being compiled: the child could never compile one if another thread of the parent had begun to.
+forks takes all of them first: so no sketch is in the middle of a change when the child gets its copy.
 """
 
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
@@ -15,33 +18,94 @@ from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
-from numba.core.compiler_lock import global_compiler_lock
+import cython
+from cython.cimports.cpython.pythread import PyThread_get_thread_ident
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Lock = Any
-"""What `threading.RLock()` returns."""
+
+_locks: WeakSet[Any] = WeakSet()
+_registry = RLock()
+"""Held while `_locks` changes. Nobody may hold a sketch's lock while waiting for it: see `_hold_all`."""
+
+
+@cython.cclass
+class SketchLock:
+    """A lock that the thread which holds it may take again."""
+
+    def __init__(self) -> None:
+        self.turn = allocate_lock()
+        self.turn.acquire()
+        self.owner = self.depth = self.waiting = 0
+        with _registry:
+            _locks.add(self)
+
+    @cython.ccall
+    @cython.exceptval(-1, check=False)
+    def acquire(self) -> cython.int:
+        """Take the lock; wait for it if another thread holds it."""
+        me: cython.long = PyThread_get_thread_ident()
+        if self.depth and self.owner == me:
+            self.depth += 1
+        elif self.depth == 0 and self.waiting == 0:
+            self.owner = me
+            self.depth = 1
+        else:
+            self._wait(me)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _wait(self, me: cython.long) -> cython.int:
+        """Wait until nobody holds the lock, and take it."""
+        self.waiting += 1
+        try:
+            if self.depth == 0:
+                self._wake_next()
+            while True:
+                self.turn.acquire()
+                if self.depth == 0:
+                    self.owner = me
+                    self.depth = 1
+                    return 0
+        finally:
+            self.waiting -= 1
+            if self.depth == 0:  # an interrupt ended the wait
+                self._wake_next()
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _wake_next(self) -> cython.int:
+        """Let one of those who wait look again."""
+        if self.waiting and self.turn.locked():
+            self.turn.release()
+        return 0
+
+    @cython.ccall
+    @cython.exceptval(-1, check=False)
+    def release(self) -> cython.int:
+        """Give the lock back."""
+        self.depth -= 1
+        if self.depth == 0:
+            self.owner = 0
+            if self.waiting:
+                self._wake_next()
+        return 0
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
 
 class Lockable(Protocol):
     """Something with a lock of its own."""
 
-    _lock: Lock
+    _lock: SketchLock
 
 
 Owner = TypeVar("Owner", bound=Lockable)
-
-_locks: WeakSet[Lock] = WeakSet()
-_registry = RLock()
-"""Held while `_locks` changes. Nobody may hold a sketch's lock while waiting for it: see `_hold_all`."""
-
-
-def new_lock() -> Lock:
-    """A lock that the thread which holds it may take again."""
-    lock = RLock()
-    with _registry:
-        _locks.add(lock)
-    return lock
 
 
 def locked(
@@ -66,12 +130,12 @@ def all_locked(owners: Iterable[Lockable]) -> Iterator[None]:
         yield
 
 
-def _in_order(locks: Iterable[Lock]) -> list[Lock]:
+def _in_order(locks: Iterable[Any]) -> list[Any]:
     """One order for all threads: two that need the same locks cannot wait for each other."""
     return sorted(locks, key=id)
 
 
-_held: list[Lock] = []
+_held: list[Any] = []
 
 
 def _hold_all() -> None:
@@ -79,12 +143,9 @@ def _hold_all() -> None:
     for lock in _in_order(_locks):
         lock.acquire()
         _held.append(lock)
-    # last: who compiles may hold a sketch's lock, and takes none meanwhile
-    global_compiler_lock.acquire()  # type: ignore[no-untyped-call]
 
 
 def _release_all() -> None:
-    global_compiler_lock.release()  # type: ignore[no-untyped-call]
     while _held:
         _held.pop().release()
     _registry.release()

@@ -1,8 +1,4 @@
-"""PrefixSketch: range sums, ranks, quantiles and heavy hitters over ordered numbers (paper section 6.1).
-
-Every level counts prefixes (prefix_config.py). Answers use all levels together: prefix_ranges.py and
-prefix_quantiles.py.
-"""
+"""PrefixSketch: range sums, ranks, quantiles and heavy hitters over ordered numbers (paper section 6.1)."""
 
 from __future__ import annotations
 
@@ -13,24 +9,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.config.prefix_config import Level, PrefixConfig
-from ecmsketch.counters import Reading
-from ecmsketch.errors import ConfigError, QueryError
-from ecmsketch.estimate import Estimate, Estimates, HeavyHitter
+from ecmsketch.config.prefix_config import PrefixConfig
+from ecmsketch.engines.contract import Reading
+from ecmsketch.errors import ConfigError, InputError, QueryError
+from ecmsketch.estimate import Estimate, HeavyHitter
+from ecmsketch.inputs.columns import adopt, as_column, listed
 from ecmsketch.inputs.integers import is_integer, is_number
+from ecmsketch.inputs.items import hash_items
+from ecmsketch.inputs.kinds import INTEGER, NOTHING, Kinds
 from ecmsketch.inputs.ticks import Span
+from ecmsketch.kernels.hashing import cells_of
 from ecmsketch.sketch import codec
-from ecmsketch.sketch.heaviness import heaviness
+from ecmsketch.sketch.base import BaseSketch
+from ecmsketch.sketch.heavy import heaviness
 from ecmsketch.sketch.locks import locked
-from ecmsketch.sketch.prefix_levels import Prefixes
-from ecmsketch.sketch.prefix_quantiles import PrefixQuantiles
-from ecmsketch.sketch.ranges import Asked, Interval
-
-MAX_CANDIDATES = 2**18
-"""Prefixes that a search for heavy hitters looks at in one level."""
+from ecmsketch.sketch.prefix_answers import PrefixAnswers
+from ecmsketch.sketch.ranges import Interval
 
 
-class PrefixSketch(PrefixQuantiles):
+class Numbers:
+    """The items of a PrefixSketch: numbers from 0 to 2^bits - 1, which are their own keys."""
+
+    texts = False
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self.largest = (1 << bits) - 1
+
+    def hash_one(self, item: Any) -> int:
+        """The number itself, if it is one of the domain."""
+        if not (is_integer(item) or isinstance(item, bool)) or not 0 <= int(item) <= self.largest:
+            raise InputError(f"item: expected a number from 0 to 2**{self.bits} - 1, got {item!r}")
+        return int(item)
+
+    def hash_many(self, items: Any) -> NDArray[np.uint64]:
+        """The numbers themselves, if all are of the domain."""
+        wanted = f"items: expected numbers from 0 to 2**{self.bits} - 1"
+        items = listed(adopt(items))
+        if isinstance(items, list | tuple | range):
+            return np.array([self.hash_one(item) for item in items], np.uint64)
+        numbers = hash_items(items)
+        column = as_column(items, "items")
+        if len(column) and column.dtype.kind not in "iub":
+            raise InputError(f"{wanted}, got {column.dtype}; encode others in order first, see ecmsketch.domains")
+        if len(column) and (int(column.min()) < 0 or int(column.max()) >> self.bits):
+            raise InputError(f"{wanted}, got {column.min()} to {column.max()}")
+        return numbers
+
+    def kinds_of(self, items: Any) -> Kinds:
+        """None: numbers all of them."""
+        return NOTHING
+
+
+class PrefixSketch(BaseSketch):
     """Counts numbers from 0 to 2^bits - 1 over a sliding window, and answers by their order.
 
     >>> sketch = PrefixSketch(SketchConfig(epsilon=0.01, delta=0.01, window=3600), bits=16)
@@ -39,7 +70,8 @@ class PrefixSketch(PrefixQuantiles):
     (35, 2.0)
     """
 
-    kind = codec.KIND_PREFIX
+    type_id = codec.KIND_PREFIX
+    config: PrefixConfig
 
     def __init__(self, config: SketchConfig, bits: int = 32, radix: int = 16, site: str | None = None) -> None:
         """`radix` trades memory for speed and error: fewer, wider levels. `site` is that of `EcmSketch`."""
@@ -47,18 +79,29 @@ class PrefixSketch(PrefixQuantiles):
             raise ConfigError(f"config: expected a SketchConfig, got {type(config).__name__}")
         super().__init__(PrefixConfig.of(config, bits, radix), site)
 
+    @classmethod
+    def _items_of(cls, config: SketchConfig) -> Numbers:
+        assert isinstance(config, PrefixConfig)
+        return Numbers(config.bits)
+
+    @property
+    def kinds(self) -> Kinds:
+        """Always integers."""
+        return frozenset({INTEGER})
+
     @locked
     def total(self, last: Span | None = None, between: Interval | None = None) -> Estimate:
         """How many arrivals came in a range of ticks."""
-        return self._total(*self._range(last, between))
+        return self._answers().total(*self._range(last, between))
 
     @locked
     def estimate(
         self, item: Any, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
     ) -> Estimate:
         """How often one number came."""
-        number = np.array([self._hash_item(item)], np.uint64)
-        return self._counts(self.config.levels[-1], number, self._asked(last, between, last_arrivals))[0]
+        number = np.array([self._items.hash_one(item)], np.uint64)
+        asked = self._asked(last, between, last_arrivals)
+        return self._answers().counts(len(self.config.levels) - 1, number, asked)[0]
 
     @locked
     def range_sum(
@@ -70,12 +113,12 @@ class PrefixSketch(PrefixQuantiles):
         last_arrivals: int | None = None,
     ) -> Estimate:
         """How many arrivals were numbers from `low` to `high`, both included."""
-        low, high = self._hash_item(low), self._hash_item(high)
+        low, high = self._items.hash_one(low), self._items.hash_one(high)
         if low > high:
             raise QueryError(f"range_sum: expected low <= high, got {low} and {high}")
         always = self.config.delta_sw == 0
-        asked = self._asked(last, between, last_arrivals)
-        return asked.answer(lambda since, until: self._range_sum(low, high, since, until), always, always)[0]
+        asked, answers = self._asked(last, between, last_arrivals), self._answers()
+        return asked.answer(lambda since, until: answers.range_sum(low, high, since, until), always, always)[0]
 
     def rank(
         self, item: int, last: Span | None = None, between: Interval | None = None, last_arrivals: int | None = None
@@ -107,11 +150,11 @@ class PrefixSketch(PrefixQuantiles):
         for q in qs:
             if not is_number(q) or not 0 <= q <= 1:
                 raise QueryError(f"quantile: expected a share from 0 to 1, got {q!r}")
-        asked = self._asked(last, between, last_arrivals)
-        everything = self._total(asked.since, asked.until)
+        asked, answers = self._asked(last, between, last_arrivals), self._answers()
+        everything = answers.total(asked.since, asked.until)
         if everything.upper == 0:
             raise QueryError("quantile: nothing arrived in this range")
-        return self._quantiles([float(q) for q in qs], everything, asked)
+        return answers.quantiles([float(q) for q in qs], everything, asked)
 
     @locked
     def heavy_hitters(
@@ -132,19 +175,20 @@ class PrefixSketch(PrefixQuantiles):
         probability delta at most (Theorem 5, corrected). With `last_arrivals`, where the oldest tick is counted in
         proportion, `no_miss` counts it in full.
         """
-        asked = self._asked(last, between, last_arrivals)
-        everything = self._total(asked.since, asked.until)
+        asked, answers = self._asked(last, between, last_arrivals), self._answers()
+        everything = answers.total(asked.since, asked.until)
         wanted = heaviness(phi, count, last_arrivals, everything)
         if wanted.share <= self.epsilon and not self.config.levels[-1].exact and everything.upper > 0:
             raise QueryError(
                 f"heavy_hitters: {wanted.share:g} of the arrivals cannot be told from collisions ({self.epsilon:g}); "
                 "ask for a larger share, or build the sketch with a smaller epsilon"
             )
-        return self._heavy(self._threshold(wanted.least, asked, no_miss), asked, self._by_upper(asked, no_miss))
+        return answers.heavy(self._threshold(wanted.least, asked, no_miss), asked, self._by_upper(asked, no_miss))
 
     def cells(self, item: int, last: Span | None = None, between: Interval | None = None) -> Reading:
         """What the cells of a number hold over a range, one cell in each row of the last level."""
-        numbers = self._cells_of(self.config.levels[-1], np.array([self._hash_item(item)], np.uint64))
+        number = np.array([self._items.hash_one(item)], np.uint64)
+        numbers = cells_of(number, self.config.rows_of(len(self.config.levels) - 1))
         return self.read_cells(numbers.ravel(), last, between)
 
     @locked
@@ -154,41 +198,8 @@ class PrefixSketch(PrefixQuantiles):
         if not is_integer(level) or not -count <= level < count:
             raise QueryError(f"level: expected {-count} to {count - 1}, the levels of this sketch, got {level!r}")
         chosen = self.config.levels[int(level)]
-        return self._read_block(
-            chosen.first_cell, (chosen.rows, chosen.cells // chosen.rows), *self._range(last, between)
-        )
+        columns = chosen.cells // chosen.rows
+        return self._block_of_cells(chosen.first_cell, chosen.rows, columns, *self._range(last, between))
 
-    def _heavy(self, threshold: float, asked: Asked, by_upper: bool) -> list[HeavyHitter]:
-        """Numbers whose count reaches a threshold: a prefix of a number came at least as often as the number."""
-        prefixes = np.zeros(1, np.uint64)
-        for level in self.config.levels:
-            prefixes = self._children(prefixes, level)
-            if len(prefixes) > MAX_CANDIDATES:
-                raise QueryError(
-                    f"heavy_hitters: over {MAX_CANDIDATES:,} prefixes may reach {threshold:,.0f} in this interval, "
-                    "whose error is too large for that; ask for a larger share, or build the sketch with a smaller "
-                    "epsilon"
-                )
-            prefixes = prefixes[self._may_reach(threshold, level, prefixes, asked, by_upper)]
-        last = self.config.levels[-1]
-        found = self._counts(last, prefixes, asked)
-        if self.config.counter == "slices" and not by_upper:
-            heavy = found.value >= threshold
-            prefixes = prefixes[heavy]
-            found = Estimates(found.value[heavy], found.lower[heavy], found.upper[heavy], found.confidence)
-        order = np.lexsort((prefixes, -found.value))
-        return [HeavyHitter(int(prefixes[i]), found[int(i)]) for i in order]
-
-    def _may_reach(
-        self, threshold: float, level: Level, prefixes: Prefixes, asked: Asked, by_upper: bool
-    ) -> NDArray[np.bool_]:
-        """Which prefixes may have come so often, by upper bounds, or by the least readings of cells."""
-        sure = self.config.delta_sw == 0
-
-        def find(since: int, until: int) -> Estimates:
-            found = self._certain([(level, prefixes)], since, until)[0]
-            return Estimates(found.value, found.lower, found.upper, 1.0)
-
-        counted = asked.answer(find, sure, sure)
-        counts = counted.upper if by_upper or self.config.counter == "slices" else counted.value
-        return (counts >= threshold) & (counted.upper > 0)
+    def _answers(self) -> PrefixAnswers:
+        return PrefixAnswers(self.config, self._flushed())

@@ -1,0 +1,10 @@
+cdef class SketchLock:
+    cdef object __weakref__
+    cdef object turn        # released when somebody who waits should look again
+    cdef long owner
+    cdef int depth          # how often the owner has taken it; 0: it is free
+    cdef int waiting
+    cpdef int acquire(self) except -1
+    cpdef int release(self) except -1
+    cdef int _wait(self, long me) except -1
+    cdef int _wake_next(self) except -1
