@@ -13,8 +13,7 @@ from typing import NamedTuple
 from ecmsketch.config.sketch_config import MAX_CELLS, SketchConfig
 from ecmsketch.errors import ConfigError
 from ecmsketch.inputs.integers import is_integer
-from ecmsketch.inputs.row_hashes import RowHashes, direct_row, row_hashes, stack_rows
-from ecmsketch.kernels.splitmix import GOLDEN
+from ecmsketch.kernels.hashing import GOLDEN, RowHashes, direct_row, row_hashes, stack_rows
 
 RADIXES = (2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -80,7 +79,7 @@ class PrefixConfig(SketchConfig):
         return sum(level.cells for level in self.levels)
 
     @cached_property
-    def _row_hashes(self) -> RowHashes:
+    def rows(self) -> RowHashes:
         """Rows of all levels, one after the other; each level hashes with a seed of its own."""
         return stack_rows(
             [
@@ -92,3 +91,11 @@ class PrefixConfig(SketchConfig):
                 for level in self.levels
             ]
         )  # fmt: skip
+
+    @cached_property
+    def _rows_by_level(self) -> list[RowHashes]:
+        return [self.rows.some(level.first_row, level.first_row + level.rows) for level in self.levels]
+
+    def rows_of(self, block: int) -> RowHashes:
+        """The rows of a level of prefixes."""
+        return self._rows_by_level[block]

@@ -15,8 +15,8 @@ from ecmsketch.config import budget, memory, slicing
 from ecmsketch.config.describe import describe_config
 from ecmsketch.config.setting_checks import checked_fraction, checked_integer, checked_number
 from ecmsketch.errors import ConfigError, InputError
-from ecmsketch.inputs.row_hashes import RowHashes, row_hashes
 from ecmsketch.inputs.ticks import UNITS, to_span
+from ecmsketch.kernels.hashing import RowHashes, row_hashes
 
 MIN_EPSILON = 1e-6
 MIN_DELTA = 1e-12
@@ -222,20 +222,14 @@ class SketchConfig:
         """Counters in all."""
         return self.width * self.depth
 
-    def row_hashes(self) -> RowHashes:
-        """The hashes that give items their cells."""
-        return self._row_hashes
-
     @cached_property
-    def _row_hashes(self) -> RowHashes:
+    def rows(self) -> RowHashes:
+        """The hashes that give items their cells, a row of cells each."""
         return row_hashes(self.seed, self.depth, self.width)
 
-    @cached_property
-    def rows(self) -> Any:
-        """The hashes that give items their cells (kernels.hashing.RowHashes)."""
-        from ecmsketch.kernels.hashing import RowHashes
-
-        return RowHashes(np.stack(self.row_hashes(), axis=1))
+    def rows_of(self, block: int) -> RowHashes:
+        """The rows of a block of the table: all of them here, those of a level of prefixes in a PrefixConfig."""
+        return self.rows
 
     @cached_property
     def confidence(self) -> float:
