@@ -259,6 +259,7 @@ def ticks_of_shares(facts: Ints, slot: int, some: Floats) -> Ints:
 
 
 @cython.cfunc
+@cython.exceptval(check=True)
 def batch_of(ticks: object, weights: object) -> Batch:
     """Events without keys, in the memory of two arrays."""
     events = cython.declare(Batch)
