@@ -117,9 +117,7 @@ def test_filled_and_made(weighted, counted):
         place, known = int(rng.integers(0, 3)), 2
         wide, used = widened(random_slices(rng, "apart", known), end - begin), np.array([known, 0, 0, 0, 0])
         place, stays = min(place, known), np.empty(end - begin, np.int64)
-        kept = making.make_slices(
-            wide, used, place, ticks, given, begin, end, stays, 0, after, epsilon, counted, most
-        )
+        kept = making.make_slices(wide, used, place, ticks, given, begin, end, stays, 0, after, epsilon, counted, most)
         made, left = growth.made(ticks, weights, begin, end, after, epsilon, counted, most)
         assert len(made) == used[0] - known
         np.testing.assert_array_equal(left, stays[:kept])

@@ -22,7 +22,6 @@ from cython.cimports.ecmsketch.engines.slices.profile import (
     batch_of,
     fill_slice,
     join_group,
-    weigh,
     weight_of,
 )
 from cython.cimports.ecmsketch.engines.slices.types import Batch, Plan, Slice
@@ -46,11 +45,11 @@ LEAST_BESIDE = cython.declare(int64_t, 8)
 @cython.nogil
 def apart(slices: cython.pointer(Slice), count: int64_t) -> cython.bint:
     """Whether no two slices overlap, as in one stream. They may meet at one tick."""
+    overlaps: int64_t = 0
     slot: int64_t
     for slot in range(1, count):
-        if slices[slot].first < slices[slot - 1].last:
-            return False
-    return True
+        overlaps += 1 if slices[slot].first < slices[slot - 1].last else 0
+    return overlaps == 0
 
 
 @cython.cfunc
@@ -183,8 +182,9 @@ def group_overlapping(
 @cython.cfunc
 @cython.nogil
 def may_cover(
-    slices: cython.pointer(Slice), slot: int64_t, first: int64_t, arrivals: int64_t, spare: cython.pointer(cython.double)
-) -> cython.bint:
+    slices: cython.pointer(Slice), slot: int64_t, first: int64_t, arrivals: int64_t,
+    spare: cython.pointer(cython.double),
+) -> cython.bint:  # fmt: skip
     """Whether a group that begins with a slot, at a tick, may cover the ends of the slices before the slot."""
     k: int64_t = slot - 1
     while k >= 0 and slices[k].last > first:
@@ -269,6 +269,7 @@ def make_slices(
     after them. There is space for `most_slices`.
     """
     two: cython.double = 2.0 * plan[0].epsilon_t
+    allowed: cython.double
     slices: int64_t = 0
     at: int64_t = begin
     first: int64_t
@@ -290,7 +291,8 @@ def make_slices(
             total, after, at = total + more, after - more, at + more
         while at < end:
             weight = weight_of(events, at)
-            if cython.cast(cython.double, total + weight) > min(two * cython.cast(cython.double, after - weight + 1), most):
+            allowed = min(two * cython.cast(cython.double, after - weight + 1), most)
+            if cython.cast(cython.double, total + weight) > allowed:
                 break
             total += weight
             after -= weight
@@ -365,6 +367,7 @@ def split_full_slice(
     arrivals: int64_t
     weight: int64_t
     most: cython.double
+    one_tick: cython.bint
     if kept[0] - known < least:
         return 0
     for i in range(count):
@@ -381,9 +384,9 @@ def split_full_slice(
             most = 2.0 * plan[0].carried * cython.cast(cython.double, later - weight + 1)
             most -= cython.cast(cython.double, covering)
             most = min(most, 2.0 * plan[0].epsilon_t * cython.cast(cython.double, later - weight + 1))
-            if events[0].ticks[stays[end]] > events[0].ticks[begin]:
-                if cython.cast(cython.double, arrivals + weight) > most:
-                    break
+            one_tick = events[0].ticks[stays[end]] == events[0].ticks[begin]
+            if not one_tick and cython.cast(cython.double, arrivals + weight) > most:
+                break
             arrivals, later, end = arrivals + weight, later - weight, end + 1
         if end - at >= least:
             fill_slice(events, begin, begin + (end - at), plan[0].counted, made + slots)

@@ -147,14 +147,14 @@ def insert_slices(slices: cython.pointer(Slice), count: int64_t, slot: int64_t, 
 @cython.cfunc
 @cython.nogil
 def take_in(
-    slice: cython.pointer(Slice), events: cython.pointer(Batch), begin: int64_t, end: int64_t,
+    target: cython.pointer(Slice), events: cython.pointer(Batch), begin: int64_t, end: int64_t,
     stays: cython.pointer(int64_t), kept: cython.pointer(int64_t), most: cython.double,
 ) -> int64_t:  # fmt: skip
     """Let a slice take events in while it has no more arrivals than `most`; the others are noted in `stays`.
 
     Returns how many arrivals joined it.
     """
-    before: int64_t = slice[0].arrivals
+    before: int64_t = target[0].arrivals
     arrivals: int64_t = before
     weight: int64_t
     i: int64_t
@@ -166,7 +166,7 @@ def take_in(
             stays[kept[0]] = i
             kept[0] += 1
     if arrivals > before:
-        slice[0].arrivals, slice[0].begin, slice[0].end = arrivals, begin, end
+        target[0].arrivals, target[0].begin, target[0].end = arrivals, begin, end
     return arrivals - before
 
 

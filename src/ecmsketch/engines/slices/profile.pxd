@@ -8,6 +8,6 @@ cdef double share_until(Slice* slices, int64_t slot, int64_t tick) noexcept nogi
 cdef int64_t tick_of_share(Slice* slices, int64_t slot, double share) noexcept nogil
 cdef int64_t weigh(Batch* events, int64_t begin, int64_t end) noexcept nogil
 cdef int64_t weight_of(Batch* events, int64_t event) noexcept nogil
-cdef void fill_slice(Batch* events, int64_t begin, int64_t end, int64_t counted, Slice* slice) noexcept nogil
+cdef void fill_slice(Batch* events, int64_t begin, int64_t end, int64_t counted, Slice* target) noexcept nogil
 cdef void join_group(Slice* slices, int64_t begin, int64_t end, int64_t target) noexcept nogil
 cdef Batch batch_of(object ticks, object weights) except *    # for tests

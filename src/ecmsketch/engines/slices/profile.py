@@ -75,7 +75,7 @@ def weight_of(events: cython.pointer(Batch), event: int64_t) -> int64_t:
 @cython.cfunc
 @cython.nogil
 def fill_slice(
-    events: cython.pointer(Batch), begin: int64_t, end: int64_t, counted: int64_t, slice: cython.pointer(Slice)
+    events: cython.pointer(Batch), begin: int64_t, end: int64_t, counted: int64_t, target: cython.pointer(Slice)
 ) -> cython.void:
     """Write a slice of the events begin .. end - 1, which are sorted by tick and not counted yet.
 
@@ -85,22 +85,22 @@ def fill_slice(
     at: int64_t = begin
     came: int64_t
     part: int64_t
-    slice[0].first, slice[0].last, slice[0].arrivals = events[0].ticks[begin], events[0].ticks[end - 1], arrivals
-    slice[0].table = cython.NULL
-    slice[0].low, slice[0].high, slice[0].begin, slice[0].end = 0, 0, begin, end
+    target[0].first, target[0].last, target[0].arrivals = events[0].ticks[begin], events[0].ticks[end - 1], arrivals
+    target[0].table = cython.NULL
+    target[0].low, target[0].high, target[0].begin, target[0].end = 0, 0, begin, end
     if events[0].weights == cython.NULL:
         for part in range(PARTS - 1):
             at = begin + (arrivals * (part + 1) + PARTS - 1) // PARTS - 1
-            slice[0].knots[part] = events[0].ticks[at]
+            target[0].knots[part] = events[0].ticks[at]
         return
     if counted:
-        slice[0].first -= events[0].weights[begin] - 1
+        target[0].first -= events[0].weights[begin] - 1
     came = events[0].weights[begin]
     for part in range(PARTS - 1):
         while cython.cast(cython.double, came) < eighths(arrivals, part + 1):
             at += 1
             came += events[0].weights[at]
-        slice[0].knots[part] = events[0].ticks[at]
+        target[0].knots[part] = events[0].ticks[at]
 
 
 @cython.cfunc
