@@ -1,0 +1,1 @@
+"""Names of items: candidates for heavy hitters, and the texts behind their hashes."""
