@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import FormatError
-from ecmsketch.kernels.varint import MAX_BYTES, get_varints
+from ecmsketch.kernels.packing import MAX_BYTES, get_varints
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.vector_bytes import put_vector as put_vector
 from ecmsketch.monitor.vector_bytes import read_vector

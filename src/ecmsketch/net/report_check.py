@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ecmsketch.errors import FormatError
-from ecmsketch.heavy.candidates import plan_of
+from ecmsketch.engines.names.frequent import summary_params
 from ecmsketch.monitor import Coordinator, Site, Watch
 from ecmsketch.monitor.change_messages import Change
 from ecmsketch.monitor.functions import Vector

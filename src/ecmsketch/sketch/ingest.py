@@ -516,14 +516,14 @@ class Ingest:
         frequent, late_frequent, config, now = self._frequent, self._late_frequent, self.config, self._engine.now
         if late is not None and len(late.ticks):
             if self._engine.late_apart:
-                late_frequent = (late_frequent or FrequentItems(config)).added(late.items, late.ticks, late.weights)
+                late_frequent = (late_frequent or FrequentItems.new(config)).added(late.items, late.ticks, late.weights)
             else:
-                fresh = FrequentItems(config).added(late.items, late.ticks, late.weights)
+                fresh = FrequentItems.new(config).added(late.items, late.ticks, late.weights)
                 frequent = combine([part for part in (frequent, fresh) if part is not None], config, now)
         behind = 0 if now is None else int(np.searchsorted(batch.ticks, now, side="left"))
         on_time = batch.select(slice(behind, None)) if behind else batch
         if len(on_time.ticks):
-            frequent = (frequent or FrequentItems(config)).added(on_time.items, on_time.ticks, on_time.weights)
+            frequent = (frequent or FrequentItems.new(config)).added(on_time.items, on_time.ticks, on_time.weights)
         return frequent, late_frequent
 
     def _note_names(self, frequent: Any, late_frequent: Any, batch: Batch, items: Any, hashed: Any) -> None:
@@ -601,7 +601,7 @@ class Ingest:
         late_frequent = self._late_frequent
         if self._named and change.late is not None and len(change.late.ticks):
             late = change.late
-            late_frequent = (late_frequent or FrequentItems(self.config)).added(late.items, late.ticks, late.weights)
+            late_frequent = (late_frequent or FrequentItems.new(self.config)).added(late.items, late.ticks, late.weights)
         self._commit(change, self._frequent, late_frequent, clock, 0)
 
     # ------------------------------------------------------------------ the buffer

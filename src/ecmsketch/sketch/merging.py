@@ -252,5 +252,5 @@ def _settled(state: State) -> State:
         return state
     late_frequent = state.late_frequent
     if engine.config.heavy_hitters:
-        late_frequent = (late_frequent or FrequentItems(engine.config)).added(late.items, late.ticks, late.weights)
+        late_frequent = (late_frequent or FrequentItems.new(engine.config)).added(late.items, late.ticks, late.weights)
     return state._replace(engine=engine, late_frequent=late_frequent)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ecmsketch.counters import MAX_ARRIVALS
+from ecmsketch.engines.contract import MAX_ARRIVALS
 from ecmsketch.errors import EcmError
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK
 from ecmsketch.monitor.wire import MAX_NAME

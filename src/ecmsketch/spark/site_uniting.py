@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ecmsketch.errors import MergeError
 from ecmsketch.kernels import kernel
-from ecmsketch.kernels.radix_sort import is_sorted, sort_by_tick
+from ecmsketch.kernels.sorting import is_sorted, sort_by_tick
 from ecmsketch.sketch.loading import load
-from ecmsketch.sketch.uniting import unite
+from ecmsketch.sketch.merging import unite
 from ecmsketch.spark.cleaning import REFUSED, Reasons, Rows, add_reasons
 from ecmsketch.spark.partials import name_of
 from ecmsketch.spark.recipe import Recipe

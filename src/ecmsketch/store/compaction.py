@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.sketch.uniting import clusters
+from ecmsketch.sketch.merging import clusters
 from ecmsketch.store.clustering import depth
 from ecmsketch.store.file_writer import FileWriter
 from ecmsketch.store.given_rows import facts_of

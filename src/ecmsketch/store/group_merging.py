@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.sketch.appending import can_append
+from ecmsketch.sketch.small_sketches import can_append
 from ecmsketch.sketch.ecm import EcmSketch
-from ecmsketch.sketch.event_merging import SmallSketches
+from ecmsketch.sketch.small_sketches import SmallSketches
 from ecmsketch.sketch.loading import AnySketch
 from ecmsketch.sketch.merging import merge
 from ecmsketch.store.neighbour_groups import SiteGroup

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import EcmError, FormatError, StoreError
 from ecmsketch.sketch.loading import AnySketch, load
-from ecmsketch.sketch.uniting import unite
+from ecmsketch.sketch.merging import unite
 from ecmsketch.store.delta import named
 from ecmsketch.store.liveness import live_mask
 from ecmsketch.store.row_facts import read_facts, stored_rows

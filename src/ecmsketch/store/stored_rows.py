@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ecmsketch.inputs.ticks import MIN_TICK
-from ecmsketch.sketch.uniting import Extent
+from ecmsketch.sketch.merging import Extent
 
 Fingerprints = bytes
 """Fingerprints joined one after the other (fingerprints.py)."""

@@ -12,7 +12,7 @@ from ecmsketch.experiments.data.exact_counts import Truth
 from ecmsketch.experiments.paper.variants import Variant, read_with
 from ecmsketch.experiments.spec import Row
 from ecmsketch.inputs.items import hash_items
-from ecmsketch.inputs.row_hashes import cells_of
+from ecmsketch.kernels.hashing import cells_of
 from ecmsketch.sketch import EcmSketch
 
 
