@@ -1,1 +1,0 @@
-"""The parts that counters made of buckets share."""

@@ -1,1 +1,0 @@
-"""Waves of Gibbons and Tirthapura: deterministic and randomized."""

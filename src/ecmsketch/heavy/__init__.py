@@ -1,1 +1,0 @@
-"""Heavy hitters by name: candidates over time, and their names."""
