@@ -10,7 +10,7 @@ import numpy as np
 from ecmsketch.errors import ConfigError
 from ecmsketch.generate.timeline import Ints, SlicedLog, Timeline
 from ecmsketch.generate.zipf import Zipf
-from ecmsketch.kernels.splitmix import GOLDEN, Words, mix, to_fraction
+from ecmsketch.kernels.hashing import GOLDEN, Words, mix, to_fraction
 
 _BEGIN = 1_067_749_200
 """Sunday, 2 November 2003, 0:00 in New Hampshire."""

@@ -16,7 +16,7 @@ from ecmsketch.generate import facts
 from ecmsketch.generate.lottery import draw_tickets, make_tickets
 from ecmsketch.generate.timeline import Ints, SlicedLog, Timeline
 from ecmsketch.generate.zipf import Zipf
-from ecmsketch.kernels.splitmix import mix, to_fraction
+from ecmsketch.kernels.hashing import mix, to_fraction
 from ecmsketch.worldcup98 import NO_SIZE, RECORD, SERVERS, STATUSES
 
 _VISITORS, _VISIT = 1_050, 40_000

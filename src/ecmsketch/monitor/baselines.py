@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.inputs.items import hash_items
-from ecmsketch.kernels.varint import put_varints
+from ecmsketch.kernels.packing import put_varints
 from ecmsketch.monitor.events import Events, Observed
 from ecmsketch.monitor.simulation import Simulation, longest
 from ecmsketch.monitor.synchronising import Cost

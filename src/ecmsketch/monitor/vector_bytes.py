@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ecmsketch.config.sketch_config import MAX_CELLS
 from ecmsketch.errors import FormatError
-from ecmsketch.kernels.varint import put_varints
+from ecmsketch.kernels.packing import put_varints
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ecmsketch.kernels.radix_sort import is_sorted, sort_by_tick
+from ecmsketch.kernels.sorting import is_sorted, sort_by_tick
 from ecmsketch.spark.cleaning import Rows
 
 Ints = NDArray[np.int64]

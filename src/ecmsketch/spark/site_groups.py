@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.inputs.items import hash_items
-from ecmsketch.kernels.splitmix import mix
+from ecmsketch.kernels.hashing import mix
 
 GROUPS = 256
 """Groups of sites. A changed group costs some calls of Spark's state; more tasks than groups have nothing to do."""
