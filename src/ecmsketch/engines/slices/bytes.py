@@ -337,6 +337,7 @@ def write_tables(
 
 def encode(stream: SliceStream, now: int) -> bytes:
     """Events and slices inside the window at `now`, as bytes. Equal streams give equal bytes."""
+    stream = stream.same()  # what is read stays as it is, whatever other threads do
     clock: int64_t = now
     limit: int64_t = clock - stream.plan.window
     events: cython.pointer(Events) = cython.address(stream.events)
@@ -397,9 +398,8 @@ def encode(stream: SliceStream, now: int) -> bytes:
 
 def decode(data: bytes, config: Any, now: int, levels: int = 0) -> SliceStream:
     """What `encode` wrote, or a FormatError."""
-    given: bytes = data if data.__class__ is bytes else bytes(data)
-    source: cython.pointer(uint8_t) = bytes_of(given)
-    size: int64_t = len(given)
+    source: cython.pointer(uint8_t) = bytes_of(data)
+    size: int64_t = len(data)
     clock: int64_t = now
     window: int64_t = config.window
     cells: int64_t = config.cells
