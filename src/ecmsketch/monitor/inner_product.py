@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, sqrt
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
-from ecmsketch.kernels import kernel
 from ecmsketch.monitor.centred_cells import CentredZone, centre, check_cells, scale
+from ecmsketch.monitor.extreme_products import highest_least_product, highest_product, nearest
 from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, Zone, table
 
 
@@ -129,62 +129,3 @@ class Side:
 
 def _rotated(vector: Vector) -> tuple[Vector, Vector]:
     return (vector[0] + vector[1]) / sqrt(2), (vector[0] - vector[1]) / sqrt(2)
-
-
-@kernel
-def highest_product(p: Any, q: Any, radius: Any) -> Any:
-    """The highest (P^2 - Q^2)/2 with (P, Q) within a radius of (p, q), all of them norms.
-
-    Q = q - s, and P = p + sqrt(radius^2 - s^2); the derivative by s, q - 2s - p s/sqrt(...), falls: bisection.
-    """
-    low, high = 0.0, min(radius, q / 2.0)
-    for _ in range(60):
-        s = (low + high) / 2.0
-        rest = np.sqrt(max(radius * radius - s * s, 0.0))
-        if (q - 2.0 * s) * rest > p * s:
-            low = s
-        else:
-            high = s
-    rest = np.sqrt(max(radius * radius - low * low, 0.0))
-    return ((p + rest) ** 2 - (q - low) ** 2) / 2.0
-
-
-@kernel
-def nearest(p: Any, q: Any, level: Any) -> Any:
-    """The Q of the point nearest to (p, q) at which (P^2 - Q^2)/2 is `level`, which is not below that at (p, q).
-
-    The point is P = p/(1 - m), Q = q/(1 + m), and P^2 - Q^2 grows with m from 0 to 1: bisection.
-    """
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        m = (low + high) / 2.0
-        if (p / (1.0 - m)) ** 2 - (q / (1.0 + m)) ** 2 < 2.0 * level:
-            low = m
-        else:
-            high = m
-    return q / (1.0 + low)
-
-
-@kernel
-def highest_least_product(p: Any, q: Any, radius: Any) -> Any:
-    """The highest that the least row's product can be, if all rows move by a common radius in all.
-
-    Lifting every row to a level costs the sum of its squared distances to it: bisection over the level.
-    """
-    low, high = np.inf, np.inf
-    for j in range(p.shape[0]):
-        low = min(low, (p[j] ** 2 - q[j] ** 2) / 2.0)
-        high = min(high, highest_product(p[j], q[j], radius))
-    for _ in range(60):
-        level = (low + high) / 2.0
-        cost = 0.0
-        for j in range(p.shape[0]):
-            if (p[j] ** 2 - q[j] ** 2) / 2.0 < level:
-                to_q = nearest(p[j], q[j], level)
-                to_p = np.sqrt(max(2.0 * level + to_q * to_q, 0.0))
-                cost += (to_p - p[j]) ** 2 + (to_q - q[j]) ** 2
-        if cost <= radius * radius:
-            low = level
-        else:
-            high = level
-    return high

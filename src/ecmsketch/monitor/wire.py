@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import FormatError
-from ecmsketch.kernels.packing import MAX_BYTES, get_varints
+from ecmsketch.kernels.packing import MAX_SCALAR_BYTES, get_varints
 from ecmsketch.monitor.functions import Vector
 from ecmsketch.monitor.vector_bytes import put_vector as put_vector
 from ecmsketch.monitor.vector_bytes import read_vector
@@ -101,7 +101,7 @@ class Reader:
 
     def number(self, most: int = 2**62) -> int:
         number = shift = 0
-        for count in range(MAX_BYTES + 1):  # one more than other varints, for the sign of the largest tick
+        for count in range(MAX_SCALAR_BYTES):
             byte = self.take(1)[0]
             number |= (byte & 127) << shift
             shift += 7

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ecmsketch.kernels.grouping import add_counts, scatter
 from ecmsketch.spark.cleaning import Events, Reasons, Rows, add_reasons, clean
-from ecmsketch.spark.grouping import number_sites, scatter, tally
+from ecmsketch.spark.grouping import number_sites
 from ecmsketch.spark.recipe import Recipe
 from ecmsketch.spark.row_order import Ints, copied, join_rows, numbers, one_chunk, pick_rows, plain_items
 
@@ -163,5 +164,5 @@ def _tallied(codes: list[NDArray[np.int32]], sites: int) -> Ints:
     """How many rows each site has."""
     counts = np.zeros(sites, np.int64)
     for which in codes:
-        tally(which, counts)
+        add_counts(which, counts)
     return counts

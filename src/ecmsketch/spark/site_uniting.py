@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import int64
 from numpy.typing import NDArray
 
 from ecmsketch.errors import MergeError
-from ecmsketch.kernels import kernel
-from ecmsketch.kernels.sorting import is_sorted, sort_by_tick
+from ecmsketch.kernels.grouping import order_runs
 from ecmsketch.sketch.loading import load
-from ecmsketch.sketch.merging import unite
+from ecmsketch.sketch.uniting import unite
 from ecmsketch.spark.cleaning import REFUSED, Reasons, Rows, add_reasons
 from ecmsketch.spark.partials import name_of
 from ecmsketch.spark.recipe import Recipe
@@ -86,15 +84,6 @@ def _runs(batch: pa.RecordBatch, layout: Layout) -> _Runs:
     order_runs(rows.ticks.copy(), order, places[begins])
     others = columns["ticks"].is_null().to_numpy(zero_copy_only=False)
     return _Runs(columns, begins, columns["part"].to_numpy(), others, pick_rows(rows, order), places[begins])
-
-
-@kernel
-def order_runs(ticks: Any, order: Any, begins: Any) -> None:
-    """Sort numbers of events by tick, from each place of `begins` to before the next; ticks are sorted too."""
-    for i in range(begins.shape[0] - int64(1)):
-        run = ticks[begins[i] : begins[i + int64(1)]]
-        if not is_sorted(run):
-            sort_by_tick(run, order[begins[i] : begins[i + int64(1)]])
 
 
 def _unite(runs: _Runs, small: SmallSketches) -> Iterator[pa.RecordBatch]:

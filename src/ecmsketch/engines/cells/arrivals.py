@@ -152,3 +152,10 @@ def count_block(arrivals: Arrivals, block: int64_t, coming: cython.pointer(int64
             for i in range(size):
                 coming[cells[i]] += weights[i]
         cells = cells + stride
+
+
+def counts_by_cell(arrivals: Arrivals, cells: int) -> Ints:
+    """How many arrivals come to each cell."""
+    coming = np.empty(cells, np.int64)
+    count_arrivals(arrivals, int64s(coming), cells)
+    return coming

@@ -10,6 +10,7 @@ from typing import Any
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.ecmsketch.engines.slices.events import copy_ticks, first_after
 from cython.cimports.ecmsketch.engines.slices.stream import SliceStream, adopt
 from cython.cimports.ecmsketch.engines.slices.table_code import (
     TableWork,
@@ -334,41 +335,16 @@ def write_tables(
     return True
 
 
-@cython.cfunc
-@cython.nogil
-def tick_of(events: cython.pointer(Events), i: int64_t) -> int64_t:
-    """The tick of an event."""
-    if events[0].offsets != cython.NULL:
-        return events[0].base + cython.cast(int64_t, events[0].offsets[i])
-    return events[0].base + (i if events[0].wide == cython.NULL else events[0].wide[i])
-
-
-@cython.cfunc
-@cython.nogil
-def first_inside(events: cython.pointer(Events), limit: int64_t) -> int64_t:
-    """The first event whose tick is after `limit`."""
-    low: int64_t = 0
-    high: int64_t = events[0].count
-    middle: int64_t
-    while low < high:
-        middle = (low + high) >> 1
-        if tick_of(events, middle) > limit:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 def encode(stream: SliceStream, now: int) -> bytes:
     """Events and slices inside the window at `now`, as bytes. Equal streams give equal bytes."""
+    stream = stream.same()  # what is read stays as it is, whatever other threads do
     clock: int64_t = now
     limit: int64_t = clock - stream.plan.window
     events: cython.pointer(Events) = cython.address(stream.events)
-    begin: int64_t = first_inside(events, limit)
+    begin: int64_t = first_after(events, limit)
     count: int64_t = events.count - begin
     slices: cython.pointer(Slice) = stream.slices
     some: int64_t = stream.used
-    i: int64_t
     while some > 0 and slices[0].last <= limit:
         slices += 1
         some -= 1
@@ -382,9 +358,12 @@ def encode(stream: SliceStream, now: int) -> bytes:
     facts: cython.pointer(int64_t)
     scratch: cython.pointer(uint64_t)
     head: cython.pointer(uint8_t)
-    weights: cython.pointer(int64_t) = cython.NULL
-    if events.weights != cython.NULL:
-        weights = events.weights + begin
+    keys: cython.pointer(uint64_t) = events.keys
+    weights: cython.pointer(int64_t) = events.weights
+    if begin:
+        keys = keys + begin
+        if weights != cython.NULL:
+            weights = weights + begin
     memory: cython.p_void = allocate(8 * (3 * count + FACTS * some) + head_most)
     try:
         if memory == cython.NULL or (some > 0 and not new_work(stream.plan.cells, cython.address(work))):
@@ -399,10 +378,9 @@ def encode(stream: SliceStream, now: int) -> bytes:
                 good = write_tables(
                     slices, some, clock, facts, cython.address(work), cython.address(tables), cython.address(size)
                 )
-            for i in range(count):
-                ticks[i] = tick_of(events, begin + i)
+            copy_ticks(events, begin, events.count, ticks)
             head_most = put_section(
-                head, 0, clock, stream.fresh, events.keys + begin, ticks, weights, count, facts, some, scratch
+                head, 0, clock, stream.fresh, keys, ticks, weights, count, facts, some, scratch
             )
         if not good:
             raise MemoryError
@@ -420,9 +398,8 @@ def encode(stream: SliceStream, now: int) -> bytes:
 
 def decode(data: bytes, config: Any, now: int, levels: int = 0) -> SliceStream:
     """What `encode` wrote, or a FormatError."""
-    given: bytes = data if data.__class__ is bytes else bytes(data)
-    source: cython.pointer(uint8_t) = bytes_of(given)
-    size: int64_t = len(given)
+    source: cython.pointer(uint8_t) = bytes_of(data)
+    size: int64_t = len(data)
     clock: int64_t = now
     window: int64_t = config.window
     cells: int64_t = config.cells

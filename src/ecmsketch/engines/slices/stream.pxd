@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t, uint64_t
 
+from ecmsketch.engines.slices.feeding cimport Feed
 from ecmsketch.engines.slices.types cimport Batch, Events, Plan, Slice
 
 # Slices lie in a block of memory, shared by reference counts: [references, how many, bytes of their tables], then the slices.
@@ -17,14 +18,21 @@ cdef class SliceStream:
     cdef void* event_memory
     cdef readonly int64_t slices_id  # another number whenever the slices are others
 
-    cdef SliceStream same(self)
-    cdef void keep_slices(self, void* memory, int64_t used) noexcept
-    cdef void keep_events(self, void* memory, Events* events) noexcept
-    cdef int take_plan(self) except -1
-    cdef int append(self, Batch* batch) except -1
-    cdef int add_plain(self, Batch* batch) except -1
-    cdef int add_moved(self, Batch* batch) except -1
-    cdef int drop_before(self, int64_t start) except -1
+    cdef SliceStream same(self)                                                 # another one that shares everything
+    cdef int take_config(self, object config) except? -1
+    cdef int check(self) except? -1
+    cdef void keep_slices(self, void* memory) noexcept                          # takes the reference over
+    cdef void keep_events(self, void* memory, Events* events) noexcept          # likewise
+    cdef int pack(self, Batch* batch) except? -1
+    cdef int append(self, Batch* batch) except? -1
+    cdef int add_plain(self, Batch* batch) except? -1
+    cdef int add_moved(self, Batch* batch) except? -1
+    cdef int begin_draft(self, Feed* feed) except? -1
+    cdef int take_draft(self, Feed* feed) except? -1
+    cdef int copy_columns(self, Feed* feed, int64_t more, bint weighted) except? -1
+    cdef int keep_columns(self, Feed* feed) except? -1
+    cdef int drop_events(self, int64_t count) except? -1
+    cdef int trim_events(self) except? -1
 
 # A stream of what a decoder read. Takes over `slices` (memory of allocate(), `used` of them, each holding one reference to
 # its table) in any case: if it fails, it releases the tables and frees the memory. Copies the events (sorted by tick;

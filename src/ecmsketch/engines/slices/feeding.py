@@ -1,0 +1,671 @@
+"""Feeding a stream: events become slices, slices are joined, and at the end each gets its table.
+
+A Feed drafts new slices beside those of the stream. First it is only planned: a slice of the draft has a range of
+tables (`sources`) and a range of events. Then its events are counted and its tables added up, once, however often it
+was joined. Tables are never changed, so nothing that anybody else sees changes before the draft is done.
+
+The newest events stay as they are. After every `block` events the older ones become slices, or are counted in the slice
+that covers their ticks if they are late. An event stays an event, however old, while it alone has more arrivals than
+a slice may have: so no heavy event blurs a range. Where events may stay, they move, in columns that are copies.
+"""
+
+from __future__ import annotations
+
+import cython
+from cython.cimports.ecmsketch.engines.slices.events import copy_ticks, tick_of
+from cython.cimports.ecmsketch.engines.slices.growth import join_scratch, join_slices, make_slices, most_slices
+from cython.cimports.ecmsketch.engines.slices.inside import inside_scratch, inside_tail, place_inside
+from cython.cimports.ecmsketch.engines.slices.profile import SLICE_WORDS
+from cython.cimports.ecmsketch.engines.slices.tables import (
+    added,
+    count_events,
+    pack,
+    release,
+    retain,
+    sum_words,
+    table_nbytes,
+    unpack_many,
+)
+from cython.cimports.ecmsketch.engines.slices.types import Batch, Cell, Plan, Slice
+from cython.cimports.ecmsketch.kernels.memory import allocate, reallocate
+from cython.cimports.libc.math import INFINITY
+from cython.cimports.libc.stdint import int32_t, int64_t, uint64_t
+from cython.cimports.libc.stdlib import free
+from cython.cimports.libc.string import memcpy, memmove, memset
+
+FEW_TABLES = cython.declare(int64_t, 3)
+"""So many tables of a slice are added to each other in planes. More are added up in plain cells."""
+MOST_SMALL = cython.declare(int64_t, 2**31 - 1)
+"""The most arrivals that are counted in cells of 32 bits."""
+PATIENCE = cython.declare(int64_t, 10_000_000)
+"""After about so many nanoseconds of work, signals are looked at."""
+
+BLOCK_HEAD = cython.declare(int64_t, 3)
+REFERENCES = cython.declare(int64_t, 0)
+COUNT = cython.declare(int64_t, 1)
+TABLES = cython.declare(int64_t, 2)
+"""Words of a block of slices: references, how many slices, bytes of their tables."""
+
+
+# Blocks of slices
+
+
+@cython.cfunc
+@cython.nogil
+def new_slices(count: int64_t) -> cython.p_void:
+    """A block for so many slices, with one reference; NULL without memory. Its slices have no tables yet."""
+    head: cython.pointer(int64_t) = cython.cast(
+        cython.pointer(int64_t), allocate(8 * (BLOCK_HEAD + SLICE_WORDS * count))
+    )
+    if head == cython.NULL:
+        return cython.NULL
+    memset(head, 0, cython.cast(cython.size_t, 8 * (BLOCK_HEAD + SLICE_WORDS * count)))
+    head[REFERENCES], head[COUNT], head[TABLES] = 1, count, 0
+    return cython.cast(cython.p_void, head)
+
+
+@cython.cfunc
+@cython.nogil
+def slices_of(memory: cython.p_void) -> cython.pointer(Slice):
+    """The slices of a block."""
+    return cython.cast(cython.pointer(Slice), cython.cast(cython.pointer(int64_t), memory) + BLOCK_HEAD)
+
+
+@cython.cfunc
+def retain_slices(memory: cython.p_void) -> cython.void:
+    """Count one more reference."""
+    if memory != cython.NULL:
+        cython.cast(cython.pointer(int64_t), memory)[REFERENCES] += 1
+
+
+@cython.cfunc
+def release_slices(memory: cython.p_void) -> cython.void:
+    """Count one reference less; the last one takes the slices along, and their references to tables."""
+    head: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), memory)
+    slices: cython.pointer(Slice)
+    i: int64_t
+    if memory == cython.NULL:
+        return
+    head[REFERENCES] -= 1
+    if head[REFERENCES] == 0:
+        slices = slices_of(memory)
+        for i in range(head[COUNT]):
+            release(slices[i].table)
+        free(memory)
+
+
+@cython.cfunc
+@cython.nogil
+def slices_nbytes(memory: cython.p_void) -> int64_t:
+    """Bytes of a block and its tables."""
+    head: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), memory)
+    if memory == cython.NULL:
+        return 0
+    return 8 * (BLOCK_HEAD + SLICE_WORDS * head[COUNT]) + head[TABLES]
+
+
+@cython.cfunc
+@cython.nogil
+def sum_tables(memory: cython.p_void, words: int64_t) -> cython.void:
+    """Note how many bytes the tables of a block take."""
+    head: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), memory)
+    slices: cython.pointer(Slice) = slices_of(memory)
+    total: int64_t = 0
+    i: int64_t
+    for i in range(head[COUNT]):
+        total += table_nbytes(slices[i].table, words)
+    head[TABLES] = total
+
+
+# The draft
+
+
+@cython.cfunc
+@cython.nogil
+def clear_feed(feed: cython.pointer(Feed), plan: cython.pointer(Plan)) -> cython.void:
+    """A feed that has nothing yet. Call `end_feed` in the end."""
+    memset(feed, 0, cython.sizeof(Feed))
+    feed[0].plan = plan[0]
+
+
+@cython.cfunc
+@cython.nogil
+def begin_feed(feed: cython.pointer(Feed), slices: int64_t) -> cython.bint:
+    """Begin a draft that will take so many slices; False without memory."""
+    words: int64_t = feed[0].plan.words
+    feed[0].sources = cython.cast(cython.pointer(cython.pointer(uint64_t)), allocate(8 * slices))
+    feed[0].source_capacity = slices
+    feed[0].shared = cython.cast(cython.pointer(cython.pointer(uint64_t)), allocate(8 * slices))
+    feed[0].cells = cython.cast(cython.pointer(uint64_t), allocate(8 * (sum_words(words) + 4 * words)))
+    return (
+        reserve_slices(feed, slices + 16)
+        and feed[0].sources != cython.NULL
+        and feed[0].shared != cython.NULL
+        and feed[0].cells != cython.NULL
+    )
+
+
+@cython.cfunc
+def take_slice(feed: cython.pointer(Feed), slice: cython.pointer(Slice)) -> cython.void:
+    """Take a slice of somebody else into the draft, as the newest."""
+    slot: int64_t = feed[0].used
+    feed[0].slices[slot] = slice[0]
+    retain(slice[0].table)
+    feed[0].sources[slot] = slice[0].table
+    feed[0].source_count = feed[0].used = slot + 1
+    own_source(feed, slot)
+
+
+@cython.cfunc
+@cython.nogil
+def own_source(feed: cython.pointer(Feed), slot: int64_t) -> cython.void:
+    """Let a slice consist of the source of its number, and of no events."""
+    feed[0].slices[slot].table = cython.NULL
+    feed[0].slices[slot].low, feed[0].slices[slot].high = slot, slot + 1
+    feed[0].slices[slot].begin, feed[0].slices[slot].end = 0, 0
+
+
+@cython.cfunc
+def end_feed(feed: cython.pointer(Feed)) -> cython.void:
+    """Give back everything that the feed still has."""
+    i: int64_t
+    for i in range(feed[0].used):
+        release(feed[0].slices[i].table)
+    for i in range(feed[0].source_count):
+        release(feed[0].sources[i])
+    for i in range(feed[0].shared_count):
+        release(feed[0].shared[i])
+    free(feed[0].slices)
+    free(feed[0].sources)
+    free(feed[0].shared)
+    free(feed[0].stays)
+    free(feed[0].scratch)
+    free(feed[0].cells)
+    free(feed[0].columns)
+
+
+@cython.cfunc
+@cython.nogil
+def finished_slices(feed: cython.pointer(Feed)) -> cython.p_void:
+    """A block of the slices of a counted draft, which gives them away; NULL without memory."""
+    memory: cython.p_void = new_slices(feed[0].used)
+    slices: cython.pointer(Slice)
+    i: int64_t
+    if memory == cython.NULL:
+        return memory
+    slices = slices_of(memory)
+    for i in range(feed[0].used):
+        slices[i] = feed[0].slices[i]
+        slices[i].table = feed[0].sources[i]
+        slices[i].low, slices[i].high = 0, 0
+        feed[0].sources[i] = cython.NULL
+    sum_tables(memory, feed[0].plan.words)
+    return memory
+
+
+@cython.cfunc
+@cython.nogil
+def reserve_slices(feed: cython.pointer(Feed), capacity: int64_t) -> cython.bint:
+    """Have space for so many slices; False without memory."""
+    if capacity <= feed[0].capacity:
+        return True
+    capacity += capacity // 4
+    memory: cython.p_void = reallocate(feed[0].slices, 8 * SLICE_WORDS * capacity)
+    if memory == cython.NULL:
+        return False
+    feed[0].slices = cython.cast(cython.pointer(Slice), memory)
+    feed[0].capacity = capacity
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+def reserve_scratch(feed: cython.pointer(Feed), words: int64_t) -> cython.bint:
+    """Have so much memory to decide in; what was there is lost. False without memory."""
+    if words <= feed[0].scratch_words:
+        return True
+    words += words // 4
+    free(feed[0].scratch)
+    feed[0].scratch_words = 0
+    feed[0].scratch = cython.cast(cython.pointer(int64_t), allocate(8 * words))
+    if feed[0].scratch == cython.NULL:
+        return False
+    feed[0].scratch_words = words
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+def reserve_stays(feed: cython.pointer(Feed), events: int64_t) -> cython.bint:
+    """Have space to note that so many events stay, and that they are left out; False without memory."""
+    if 2 * events > feed[0].stays_words:
+        free(feed[0].stays)
+        feed[0].stays_words = 0
+        feed[0].stays = cython.cast(cython.pointer(int64_t), allocate(16 * events))
+        if feed[0].stays == cython.NULL:
+            return False
+        feed[0].stays_words = 2 * events
+    feed[0].left_out = feed[0].stays + feed[0].stays_words // 2
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+def drop_oldest(feed: cython.pointer(Feed), limit: int64_t) -> cython.void:
+    """Forget slices whose last tick is not after `limit`. Their tables stay sources until the draft is counted."""
+    gone: int64_t = 0
+    while gone < feed[0].used and feed[0].slices[gone].last <= limit:
+        gone += 1
+    if gone:
+        feed[0].used -= gone
+        memmove(
+            feed[0].slices, feed[0].slices + gone, cython.cast(cython.size_t, 8 * SLICE_WORDS * feed[0].used)
+        )  # fmt: skip
+
+
+@cython.cfunc
+@cython.nogil
+def join_draft(feed: cython.pointer(Feed), newer: int64_t) -> cython.bint:
+    """Join neighbours as far as the promises allow; False without memory."""
+    if not reserve_scratch(feed, join_scratch(feed[0].used)):
+        return False
+    feed[0].used = join_slices(
+        feed[0].slices, feed[0].used, newer, feed[0].plan.epsilon_t, feed[0].plan.carried, feed[0].scratch
+    )
+    return True
+
+
+# Planning
+
+
+@cython.cfunc
+@cython.nogil
+def weigh_fed(feed: cython.pointer(Feed), begin: int64_t, end: int64_t) -> int64_t:
+    """How many arrivals some events stand for."""
+    arrivals: int64_t = 0
+    i: int64_t
+    if feed[0].weights == cython.NULL:
+        return end - begin
+    for i in range(begin, end):
+        arrivals += feed[0].weights[i]
+    return arrivals
+
+
+@cython.cfunc
+@cython.nogil
+def tick_at(feed: cython.pointer(Feed), i: int64_t) -> int64_t:
+    """The tick of an event."""
+    return tick_of(feed[0].packed, i) if i < feed[0].known else feed[0].ticks[i - feed[0].known]
+
+
+@cython.cfunc
+@cython.nogil
+def absorb(feed: cython.pointer(Feed), total: int64_t) -> cython.int:
+    """Take in the events end .. total - 1, sorted by tick and not before others; 1, 0 or -1 (feeding.pxd).
+
+    The state depends on events alone, not on how they were cut: slices are made after every block of them.
+    """
+    taken: int64_t
+    good: cython.bint
+    while feed[0].end + (feed[0].plan.block - feed[0].fresh) <= total:
+        if feed[0].work > PATIENCE:
+            return 0
+        taken = feed[0].plan.block - feed[0].fresh
+        if feed[0].columns == cython.NULL:
+            feed[0].end += taken
+            good = age_plain(feed)
+        else:
+            feed[0].arrivals += weigh_fed(feed, feed[0].end, feed[0].end + taken)
+            feed[0].end += taken
+            good = age_moved(feed)
+        if not good:
+            return -1
+        feed[0].fresh = 0
+        feed[0].work += 200 + 10 * feed[0].used
+    feed[0].fresh += total - feed[0].end
+    feed[0].end = total
+    return 1
+
+
+@cython.cfunc
+@cython.nogil
+def absorb_late(feed: cython.pointer(Feed), late: cython.pointer(Batch), at: cython.pointer(int64_t)) -> cython.int:
+    """Take in late events from `at` on, sorted by tick, among those that the columns have; else as `absorb`.
+
+    The columns have space for all.
+    """
+    taken: int64_t
+    while at[0] < late[0].count:
+        if feed[0].work > PATIENCE:
+            return 0
+        taken = min(feed[0].plan.block - feed[0].fresh, late[0].count - at[0])
+        merge_sorted(feed, late, at[0], taken)
+        feed[0].end += taken
+        feed[0].fresh += taken
+        at[0] += taken
+        if feed[0].fresh == feed[0].plan.block:
+            feed[0].fresh = 0
+            feed[0].arrivals = weigh_fed(feed, feed[0].start, feed[0].end)
+            if not age_moved(feed):
+                return -1
+        feed[0].work += 2 * (feed[0].end - feed[0].start)
+    return 1
+
+
+@cython.cfunc
+@cython.nogil
+def merge_sorted(feed: cython.pointer(Feed), late: cython.pointer(Batch), begin: int64_t, count: int64_t) -> cython.void:
+    """Merge some late events into the events start .. end - 1; those on the tick of others come after them."""
+    source: int64_t = feed[0].end - 1
+    other: int64_t = begin + count - 1
+    target: int64_t = feed[0].end + count - 1
+    while other >= begin:
+        if source >= feed[0].start and feed[0].ticks[source] > late[0].ticks[other]:
+            move_event(feed, source, target)
+            source -= 1
+        else:
+            feed[0].keys[target], feed[0].ticks[target] = late[0].keys[other], late[0].ticks[other]
+            if feed[0].weights != cython.NULL:
+                feed[0].weights[target] = 1 if late[0].weights == cython.NULL else late[0].weights[other]
+            other -= 1
+        target -= 1
+
+
+@cython.cfunc
+@cython.nogil
+def move_event(feed: cython.pointer(Feed), source: int64_t, target: int64_t) -> cython.void:
+    """Copy an event to another place."""
+    feed[0].keys[target], feed[0].ticks[target] = feed[0].keys[source], feed[0].ticks[source]
+    if feed[0].weights != cython.NULL:
+        feed[0].weights[target] = feed[0].weights[source]
+
+
+@cython.cfunc
+@cython.nogil
+def age_plain(feed: cython.pointer(Feed)) -> cython.bint:
+    """Forget what is outside the window; let all but the newest of the events start .. end - 1 become slices.
+
+    No event has a weight or lies before the end of a slice, so none stays (a slice of one arrival is always allowed)
+    and none is moved. False without memory.
+    """
+    window = cython.declare(Batch)
+    limit: int64_t = tick_at(feed, feed[0].end - 1) - feed[0].plan.window
+    old: int64_t = feed[0].end - feed[0].plan.recent
+    count: int64_t
+    made: int64_t
+    middle: int64_t
+    slot: int64_t
+    kept: int64_t = 0
+    drop_oldest(feed, limit)
+    while feed[0].start < feed[0].end and tick_at(feed, feed[0].start) <= limit:
+        feed[0].start += 1
+    count = old - feed[0].start
+    if count <= 0:
+        return True
+    made = most_slices(count, False, feed[0].plan.recent, feed[0].plan.epsilon_t)
+    if not reserve_stays(feed, count) or not reserve_slices(feed, feed[0].used + made):
+        return False
+    window.keys, window.weights, window.count = cython.NULL, cython.NULL, count
+    if feed[0].start >= feed[0].known:
+        window.ticks = feed[0].ticks + (feed[0].start - feed[0].known)
+    else:
+        middle = min(old, feed[0].known)
+        window.ticks = feed[0].left_out  # not used else, and of the right size
+        copy_ticks(feed[0].packed, feed[0].start, middle, window.ticks)
+        if old > middle:
+            memcpy(
+                window.ticks + (middle - feed[0].start), feed[0].ticks, cython.cast(cython.size_t, 8 * (old - middle))
+            )
+    made = make_slices(
+        feed[0].slices + feed[0].used, cython.address(window), 0, count, feed[0].stays, cython.address(kept),
+        feed[0].plan.recent + count, cython.address(feed[0].plan), INFINITY,
+    )  # fmt: skip
+    for slot in range(feed[0].used, feed[0].used + made):
+        feed[0].slices[slot].begin += feed[0].start
+        feed[0].slices[slot].end += feed[0].start
+    feed[0].used += made
+    feed[0].start = old
+    return join_draft(feed, feed[0].plan.recent)
+
+
+@cython.cfunc
+@cython.nogil
+def age_moved(feed: cython.pointer(Feed)) -> cython.bint:
+    """The same where events have weights, or lie before the end of a slice: those that stay are moved together.
+
+    `feed.arrivals` are those of the events start .. end - 1, before and after.
+    """
+    events = cython.declare(Batch)
+    limit: int64_t = feed[0].ticks[feed[0].end - 1] - feed[0].plan.window
+    old: int64_t = feed[0].end - feed[0].plan.recent
+    start: int64_t = feed[0].start
+    tail: int64_t
+    newest: int64_t
+    made: int64_t
+    i: int64_t
+    kept: int64_t = 0
+    drop_oldest(feed, limit)
+    while start < feed[0].end and feed[0].ticks[start] <= limit:
+        feed[0].arrivals -= weigh_fed(feed, start, start + 1)
+        start += 1
+    feed[0].start = start
+    if old <= start:
+        return True
+    events.keys, events.ticks, events.weights = feed[0].keys, feed[0].ticks, feed[0].weights
+    events.count = feed[0].end
+    newest = feed[0].arrivals - weigh_fed(feed, start, old)
+    tail = start
+    if not reserve_stays(feed, old - start):
+        return False
+    if feed[0].used and feed[0].ticks[start] < feed[0].slices[feed[0].used - 1].last:
+        if not count_all(feed):
+            return False
+        tail = inside_tail(feed[0].slices, feed[0].used, cython.address(events), start, old)
+        if not reserve_slices(feed, feed[0].used + (tail - start)):
+            return False
+        if not reserve_scratch(feed, inside_scratch(feed[0].used, tail - start)):
+            return False
+        feed[0].used = place_inside(
+            feed[0].slices, feed[0].used, cython.address(events), start, tail, old, feed[0].stays,
+            cython.address(kept), feed[0].left_out, cython.address(feed[0].left_out_count), newest,
+            cython.address(feed[0].plan), feed[0].scratch,
+        )  # fmt: skip
+        if not count_all(feed):
+            return False
+    made = most_slices(old - tail, feed[0].weights != cython.NULL, newest, feed[0].plan.epsilon_t)
+    if not reserve_slices(feed, feed[0].used + made):
+        return False
+    feed[0].used += make_slices(
+        feed[0].slices + feed[0].used, cython.address(events), tail, old, feed[0].stays, cython.address(kept),
+        newest + weigh_fed(feed, tail, old), cython.address(feed[0].plan), INFINITY,
+    )  # fmt: skip
+    if kept:  # these move up to the newest ones, once the others are counted
+        if not count_all(feed):
+            return False
+        for i in range(1, kept + 1):
+            move_event(feed, feed[0].stays[kept - i], old - i)
+    feed[0].start = old - kept
+    feed[0].arrivals = newest + weigh_fed(feed, old - kept, old)
+    return join_draft(feed, newest)
+
+
+# Counting
+
+
+@cython.cfunc
+@cython.nogil
+def count_all(feed: cython.pointer(Feed)) -> cython.bint:
+    """Let each slice consist of one table and no events, without a look at signals; False without memory."""
+    done: cython.int = 0
+    while done == 0:
+        done = count_some(feed, INFINITE_PATIENCE)
+    return done > 0
+
+
+INFINITE_PATIENCE = cython.declare(int64_t, 2**62)
+
+
+@cython.cfunc
+@cython.nogil
+def count_slices(feed: cython.pointer(Feed)) -> cython.int:
+    """Let each slice consist of one table and no events; 1, 0 or -1 (feeding.pxd)."""
+    return count_some(feed, PATIENCE)
+
+
+@cython.cfunc
+@cython.nogil
+def count_some(feed: cython.pointer(Feed), patience: int64_t) -> cython.int:
+    """Count slices, as long as patience lasts; once all are counted, their tables are the sources."""
+    slot: int64_t
+    i: int64_t
+    sources: cython.p_void
+    if feed[0].used > feed[0].source_capacity:
+        sources = reallocate(feed[0].sources, 8 * (feed[0].used + feed[0].used // 4))
+        if sources == cython.NULL:
+            return -1
+        feed[0].sources = cython.cast(cython.pointer(cython.pointer(uint64_t)), sources)
+        feed[0].source_capacity = feed[0].used + feed[0].used // 4
+    while feed[0].counted < feed[0].used:
+        if feed[0].work > patience:
+            return 0
+        slot = feed[0].counted
+        if not unchanged(feed[0].slices + slot):
+            feed[0].slices[slot].table = table_of(feed, slot)
+            if feed[0].slices[slot].table == cython.NULL:
+                return -1
+        feed[0].counted += 1
+    for slot in range(feed[0].used):
+        if unchanged(feed[0].slices + slot):
+            i = feed[0].slices[slot].low
+            feed[0].slices[slot].table = feed[0].sources[i]
+            feed[0].sources[i] = cython.NULL
+    for i in range(feed[0].source_count):
+        give_up(feed, feed[0].sources[i])
+    for slot in range(feed[0].used):
+        feed[0].sources[slot] = feed[0].slices[slot].table
+        own_source(feed, slot)
+    feed[0].source_count = feed[0].used
+    feed[0].counted = 0
+    feed[0].left_out_count = 0
+    return 1
+
+
+@cython.cfunc
+@cython.nogil
+def unchanged(slice: cython.pointer(Slice)) -> cython.bint:
+    """Whether a slice of the draft has one table and nothing else."""
+    return slice[0].high - slice[0].low == 1 and slice[0].end == slice[0].begin
+
+
+@cython.cfunc
+@cython.nogil
+def give_up(feed: cython.pointer(Feed), table: cython.pointer(uint64_t)) -> cython.void:
+    """Give up a reference: at once if it is the only one, else when the GIL is there again.
+
+    Only tables that the feed began with can have others, so there is space to note them.
+    """
+    if table == cython.NULL:
+        return
+    if table[0] == 1:
+        release(table)
+    else:
+        feed[0].shared[feed[0].shared_count] = table
+        feed[0].shared_count += 1
+
+
+@cython.cfunc
+@cython.nogil
+def table_of(feed: cython.pointer(Feed), slot: int64_t) -> cython.pointer(uint64_t):
+    """The table of a slice of the draft; NULL without memory."""
+    low: int64_t = feed[0].slices[slot].low
+    high: int64_t = feed[0].slices[slot].high
+    begin: int64_t = feed[0].slices[slot].begin
+    end: int64_t = feed[0].slices[slot].end
+    words: int64_t = feed[0].plan.words
+    small: cython.pointer(int32_t) = cython.cast(cython.pointer(int32_t), feed[0].cells)
+    large: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), feed[0].cells)
+    arrivals: int64_t
+    i: int64_t
+    table: cython.pointer(uint64_t) = cython.NULL
+    total: cython.pointer(uint64_t)
+    many: cython.bint = high - low > FEW_TABLES
+    feed[0].work += (end - begin) * 2 * feed[0].plan.depth + (high - low + 4) * 8 * words
+    if many or end > begin:
+        arrivals = feed[0].slices[slot].arrivals if many else weigh_fed(feed, begin, end)
+        if arrivals <= MOST_SMALL:
+            table = counted_table(feed, slot, many, small)
+        else:
+            table = counted_table(feed, slot, many, large)
+        if many or table == cython.NULL:
+            return table
+    for i in range(low, high):
+        if table == cython.NULL:
+            table = feed[0].sources[i]
+            continue
+        total = added(table, feed[0].sources[i], words, feed[0].cells)
+        if end > begin or i > low + 1:
+            release(table)
+        if total == cython.NULL:
+            return total
+        table = total
+    return table
+
+
+@cython.cfunc
+@cython.nogil
+def counted_table(
+    feed: cython.pointer(Feed), slot: int64_t, with_tables: cython.bint, cells: cython.pointer(Cell)
+) -> cython.pointer(uint64_t):
+    """A table of the events of a slice, and of its tables if wanted; NULL without memory."""
+    words: int64_t = feed[0].plan.words
+    low: int64_t = feed[0].slices[slot].low
+    high: int64_t = feed[0].slices[slot].high
+    begin: int64_t = feed[0].slices[slot].begin
+    end: int64_t = feed[0].slices[slot].end
+    i: int64_t
+    memset(cells, 0, cython.cast(cython.size_t, 32 * words) * cython.sizeof(cells[0]))
+    if high > low:  # a slice that was there leaves some events out, a new one has all of its range
+        for i in range(first_left_out(feed, begin), feed[0].left_out_count):
+            if feed[0].left_out[i] >= end:
+                break
+            count_range(feed, begin, feed[0].left_out[i], cells)
+            begin = feed[0].left_out[i] + 1
+    count_range(feed, begin, end, cells)
+    if with_tables:
+        unpack_many(
+            feed[0].sources + low, high - low, words, cells, feed[0].cells + sum_words(words)
+        )  # fmt: skip
+    return pack(cells, words)
+
+
+@cython.cfunc
+@cython.nogil
+def count_range(feed: cython.pointer(Feed), begin: int64_t, end: int64_t, cells: cython.pointer(Cell)) -> cython.void:
+    """Count the events begin .. end - 1."""
+    weights: cython.pointer(int64_t) = cython.NULL
+    depth: int64_t = feed[0].plan.depth
+    middle: int64_t = min(max(begin, feed[0].known), end)
+    if middle > begin:
+        count_events(feed[0].packed[0].keys + begin, weights, middle - begin, feed[0].plan.rows, depth, cells)
+    if end > middle:
+        middle -= feed[0].known
+        end -= feed[0].known
+        if feed[0].weights != cython.NULL:
+            weights = feed[0].weights + middle
+        count_events(feed[0].keys + middle, weights, end - middle, feed[0].plan.rows, depth, cells)
+
+
+@cython.cfunc
+@cython.nogil
+def first_left_out(feed: cython.pointer(Feed), event: int64_t) -> int64_t:
+    """The first of the events left out that is not before an event. They are in order."""
+    low: int64_t = 0
+    high: int64_t = feed[0].left_out_count
+    middle: int64_t
+    while low < high:
+        middle = (low + high) // 2
+        if feed[0].left_out[middle] < event:
+            low = middle + 1
+        else:
+            high = middle
+    return low

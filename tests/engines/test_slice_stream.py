@@ -1,0 +1,337 @@
+"""SliceStream against the numba code that it replaces: the same sequences give the same slices, tables and events."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ecmsketch.config import SketchConfig
+from ecmsketch.counters.arrivals import Batch
+from ecmsketch.engines.slices.stream import SliceStream
+from ecmsketch.kernels.memory import allocations, fail_after
+from ecmsketch.slices.sliced_stream import SlicedStream
+from ecmsketch.slices.table_planes import add_slice
+from ecmsketch.slices.table_pool import SLICES, TABLE
+
+CONFIGS = {
+    "wide": {"epsilon": 0.3, "window": 10_000},
+    "short window": {"epsilon": 0.1, "window": 300},
+    "long window": {"epsilon": 0.1, "window": 10**9},
+    "fine": {"epsilon": 0.03, "window": 50_000},
+    "finer": {"epsilon": 0.01, "window": 10**6},
+    "resolution": {"epsilon": 0.05, "resolution": 0.2, "window": 20_000},
+    "coarse": {"epsilon": 0.3, "resolution": 0.9, "window": 30_000},
+    "merging": {"epsilon": 0.2, "merge_depth": 2, "window": 10_000},
+}
+
+
+def config_of(name: str, **changes) -> SketchConfig:
+    return SketchConfig(**{"delta": 0.1, "late": "side", **CONFIGS[name], **changes})
+
+
+def contents_of_old(stream: SlicedStream) -> tuple:
+    count = int(stream.pool.used[SLICES])
+    tables = []
+    for slot in range(count):
+        table = np.zeros(-(-stream.config.cells // 32) * 32, np.int64)
+        add_slice(stream.pool, slot, table)
+        tables.append(table[: stream.config.cells].tolist())
+    events = stream.events
+    weights = events.weights.tolist() if len(events.weights) else None
+    return (
+        stream.fresh, stream.levels, stream.pool.facts[:count, :TABLE].tolist(), tables, events.items.tolist(),
+        events.ticks.tolist(), weights,
+    )  # fmt: skip
+
+
+def contents_of(stream: SliceStream) -> tuple:
+    keys, ticks, weights = stream.events_columns()
+    tables = [stream.table(slot).tolist() for slot in range(stream.slice_count)]
+    return (
+        stream.fresh, stream.levels, stream.facts().tolist(), tables, keys.tolist(), ticks.tolist(),
+        None if weights is None else weights.tolist(),
+    )  # fmt: skip
+
+
+def same(old: SlicedStream, new: SliceStream) -> None:
+    was, found = contents_of_old(old), contents_of(new)
+    names = ("fresh", "levels", "facts", "tables", "keys", "ticks", "weights")
+    for name, one, other in zip(names, was, found, strict=True):
+        assert one == other, name
+
+
+class Pair:
+    """One stream in both kinds of code."""
+
+    def __init__(self, config: SketchConfig, rng: np.random.Generator) -> None:
+        self.config, self.rng, self.now = config, rng, int(rng.integers(-1000, 10**6))
+        self.old, self.new = SlicedStream(config), SliceStream(config)
+
+    def arrivals(self, count: int, heavy: bool) -> tuple:
+        """Random keys, and weights or none."""
+        keys = self.rng.zipf(1.3, count).astype(np.uint64)
+        how = self.rng.integers(0, 4)
+        if how == 0 and heavy:
+            weights = self.rng.integers(1, 5, count)
+            some = self.rng.random(count) < 0.01
+            weights[some] = self.rng.integers(1, int(self.rng.choice([50, 5000, 2**33])), some.sum())
+        elif how == 1 and heavy:
+            weights = np.ones(count, np.int64)
+        else:
+            weights = None
+        return keys, weights
+
+    def add(self, count: int, heavy: bool = True) -> None:
+        keys, weights = self.arrivals(count, heavy)
+        if self.config.model == "count":
+            ticks = self.now + (np.arange(1, count + 1) if weights is None else np.cumsum(weights))
+        else:
+            pace = self.rng.choice([0.01, 0.2, 1, 3])
+            ticks = self.now + np.sort(self.rng.integers(0, int(count * pace) + 2, count))
+        if self.rng.random() < 0.05 and self.config.model != "count":
+            ticks = ticks + self.rng.choice([self.config.window // 2, self.config.window, 2**33])
+        if count:
+            self.now = int(ticks[-1])
+        self.feed(keys, ticks.astype(np.int64), weights)
+
+    def feed(self, keys, ticks, weights) -> None:
+        self.old.add(Batch(keys, ticks, weights))
+        before = self.new
+        self.new = before.fork()
+        self.new.add(keys, ticks, weights)
+
+    def add_late(self, count: int, heavy: bool = True) -> None:
+        keys, weights = self.arrivals(count, heavy)
+        back = min(self.config.window - 1, int(self.rng.choice([10, 1000, 10**6])))
+        ticks = self.now - self.rng.integers(0, back + 1, count)
+        if self.rng.random() < 0.3:
+            ticks = np.full(count, self.now - self.rng.integers(0, back + 1))
+        ticks = np.sort(ticks).astype(np.int64)
+        self.old.add_late(Batch(keys, ticks, weights), self.now)
+        self.new = self.new.fork()
+        self.new.add_late(keys, ticks, weights, self.now)
+
+    def shift(self, ticks: int) -> None:
+        self.old.shift(ticks)
+        self.new, self.now = self.new.shifted(ticks), self.now + ticks
+
+    def forget(self) -> None:
+        limit = self.now - self.config.window + int(self.rng.integers(0, self.config.window))
+        self.old._forget(limit)
+        self.new = self.new.fork()
+        self.new.forget(limit)
+
+    def step(self) -> None:
+        most = self.config.recent + 2 * self.config.block
+        how = self.rng.random()
+        if how < 0.35:
+            self.add(int(self.rng.integers(0, 300)))
+        elif how < 0.6:
+            self.add(int(self.rng.integers(1, most)))
+        elif how < 0.65:
+            self.add(int(self.rng.integers(1, 6 * most)), heavy=False)
+        elif how < 0.75 and self.config.model != "count":
+            self.add_late(int(self.rng.integers(1, 50)))
+        elif how < 0.85 and self.config.model != "count":
+            self.add_late(int(self.rng.integers(1, most)))
+        elif how < 0.9:
+            self.shift(int(self.rng.integers(0, 1000)))
+        elif how < 0.95:
+            self.forget()
+        else:
+            self.add(1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("model", ["time", "count"])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_any_sequence_gives_the_same_stream(name, model, seed):
+    rng = np.random.default_rng((seed, len(name)))
+    pair = Pair(config_of(name, model=model), rng)
+    for _ in range(25):
+        pair.step()
+        same(pair.old, pair.new)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", CONFIGS)
+def test_without_weights_and_late_events(name, seed):
+    rng = np.random.default_rng((seed, len(name)))
+    pair = Pair(config_of(name), rng)
+    for _ in range(30):
+        pair.add(int(rng.integers(1, pair.config.block * 3)), heavy=False)
+        same(pair.old, pair.new)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", CONFIGS)
+def test_merging_gives_the_same_stream(name, seed):
+    rng = np.random.default_rng((seed, len(name)))
+    pairs = [Pair(config_of(name), rng) for _ in range(rng.integers(1, 7))]
+    start = pairs[0].now
+    for pair in pairs:
+        pair.now = start + int(rng.choice([0, 5000]))
+        for _ in range(rng.integers(0, 8)):
+            pair.step()
+    for _ in range(3):
+        now = max(pair.now for pair in pairs) + int(rng.integers(0, 100))
+        chosen = [pairs[i] for i in rng.permutation(len(pairs))[: rng.integers(1, len(pairs) + 1)]]
+        how = "merge" if rng.random() < 0.7 else "concat"
+        merged = Pair(pairs[0].config, rng)
+        merged.now = now
+        merged.old = getattr(SlicedStream, how)([pair.old for pair in chosen], now)
+        merged.new = getattr(SliceStream, how)([pair.new for pair in chosen], now)
+        same(merged.old, merged.new)
+        for _ in range(4):
+            merged.step()
+            same(merged.old, merged.new)
+        pairs.append(merged)
+    for pair in pairs:
+        same(pair.old, pair.new)  # merging has changed none
+
+
+def test_a_large_batch_is_read_where_it_is():
+    rng = np.random.default_rng(1)
+    pair = Pair(config_of("finer"), rng)
+    for count in (777, 299_223, 5, 500_000):
+        pair.add(count, heavy=False)
+        same(pair.old, pair.new)
+
+
+# What needs no old code
+
+
+def fed(config: SketchConfig, keys, ticks, weights, cuts) -> SliceStream:
+    stream = SliceStream(config)
+    for begin, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):
+        stream = stream.fork()
+        stream.add(keys[begin:end], ticks[begin:end], None if weights is None else weights[begin:end])
+    return stream
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_state_does_not_depend_on_how_batches_were_cut(seed, weighted):
+    rng = np.random.default_rng(seed)
+    config = config_of(str(rng.choice(list(CONFIGS))))
+    count = int(rng.integers(1, 40_000))
+    keys, ticks = rng.zipf(1.2, count).astype(np.uint64), np.sort(rng.integers(0, 60_000, count))
+    weights = rng.integers(1, 50, count) if weighted else None
+    whole = contents_of(fed(config, keys, ticks, weights, []))
+    for pieces in (1, 5, 60):
+        cuts = np.sort(rng.integers(0, count + 1, pieces)).tolist()
+        assert contents_of(fed(config, keys, ticks, weights, cuts)) == whole
+
+
+def check_sums(stream: SliceStream, keys, weights, ticks, limit) -> None:
+    """Every arrival after the limit is in one place; nothing is there twice."""
+    depth = stream.config.depth
+    for slot, fact in enumerate(stream.facts()):
+        assert stream.table(slot).sum() == depth * fact[2]
+        assert (np.diff([fact[0], *fact[3:], fact[1]]) >= 0).all()
+    events, _, event_weights = stream.events_columns()
+    kept = int(event_weights.sum()) if event_weights is not None else len(events)
+    assert kept + int(stream.facts()[:, 2].sum()) >= int(weights[ticks > limit].sum())
+    assert kept + int(stream.facts()[:, 2].sum()) <= int(weights.sum())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_forks_share_and_never_change(seed):
+    rng = np.random.default_rng(seed)
+    config = config_of(str(rng.choice(list(CONFIGS))))
+    now, streams = 1000, [(SliceStream(config), 1000)]
+    snapshots = [contents_of(streams[0][0])]
+    for _ in range(30):
+        stream, now = streams[rng.integers(0, len(streams))]
+        fork = stream.fork()
+        count = int(rng.integers(1, 3000))
+        keys = rng.zipf(1.2, count).astype(np.uint64)
+        ticks = now + np.sort(rng.integers(0, 500, count))
+        weights = rng.integers(1, 9, count) if rng.random() < 0.3 else None
+        if rng.random() < 0.3:
+            fork.add_late(keys, np.maximum(ticks - 600, now - config.window + 1), weights, now)
+        else:
+            fork.add(keys, ticks, weights)
+            now = int(ticks[-1])
+        streams.append((fork, now))
+        snapshots.append(contents_of(fork))
+    for (stream, _), snapshot in zip(streams, snapshots, strict=True):
+        assert contents_of(stream) == snapshot
+    keys, ticks, weights = streams[-1][0].events_columns()
+    again = SliceStream.restored(
+        config, streams[-1][0].levels, streams[-1][0].fresh, (keys, ticks, weights), streams[-1][0].facts(),
+        [streams[-1][0].table(slot) for slot in range(streams[-1][0].slice_count)],
+    )  # fmt: skip
+    assert contents_of(again) == snapshots[-1]
+
+
+def test_every_arrival_is_counted_once():
+    rng = np.random.default_rng(7)
+    config = config_of("wide", window=10**6)
+    count = 50_000
+    keys, ticks = rng.zipf(1.2, count).astype(np.uint64), np.sort(rng.integers(0, 90_000, count))
+    weights = rng.integers(1, 9, count)
+    stream = SliceStream(config)
+    for begin in range(0, count, 4000):
+        some = slice(begin, begin + 4000)
+        stream = stream.fork()
+        if begin % 12_000 == 0:
+            stream.add(keys[some], ticks[some], weights[some])
+            now = int(ticks[some][-1])
+        else:
+            stream.add_late(keys[some], np.minimum(ticks[some], now), weights[some], now)
+    check_sums(stream, keys, weights, ticks, -1)
+    facts = stream.facts()
+    _, _, event_weights = stream.events_columns()
+    assert facts[:, 2].sum() + event_weights.sum() == weights.sum()
+
+
+def changes_of(rng, config, stream, now):
+    """Some ways to change a fork, each with enough to fail at."""
+    count = config.recent + 3 * config.block
+    keys = rng.zipf(1.2, count).astype(np.uint64)
+    ticks = now + np.sort(rng.integers(0, 500, count))
+    late = np.sort(now - rng.integers(0, config.window, count))
+    weights = rng.integers(1, 9, count)
+    other = SliceStream(config)
+    other.add(keys, ticks - 200, None)
+    return {
+        "add": lambda fork: fork.add(keys, ticks, None),
+        "add few": lambda fork: fork.add(keys[:10], ticks[:10], None),
+        "add weights": lambda fork: fork.add(keys, ticks, weights),
+        "add late": lambda fork: fork.add_late(keys, late, weights, now),
+        "forget": lambda fork: fork.forget(now - 3000),
+        "merge": lambda fork: SliceStream.merge([fork, other, stream], now + 500),
+        "shift": lambda fork: fork.shifted(5),
+        "restore": lambda fork: SliceStream.restored(
+            config, 0, 0, fork.events_columns(), fork.facts(), [fork.table(i) for i in range(fork.slice_count)]
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["wide", "fine", "resolution"])
+def test_without_memory_nothing_changes(name):
+    rng = np.random.default_rng(3)
+    config = config_of(name)
+    stream, now = SliceStream(config), 0
+    for _ in range(6):
+        count = config.block * 2
+        ticks = now + np.sort(rng.integers(0, 2000, count))
+        stream.add(rng.zipf(1.2, count).astype(np.uint64), ticks, rng.integers(1, 4, count))
+        now = int(ticks[-1])
+    before, nbytes = contents_of(stream), stream.nbytes
+    for what, change in changes_of(rng, config, stream, now).items():
+        begin = allocations()
+        change(stream.fork())
+        asked = allocations() - begin
+        for allowed in [*range(min(asked, 40)), *range(40, asked, 7), asked - 1]:
+            fork = stream.fork()
+            fail_after(allowed)
+            try:
+                with pytest.raises(MemoryError):
+                    change(fork)
+            finally:
+                fail_after(-1)
+            del fork
+            assert (stream.facts().tolist(), stream.nbytes) == (before[2], nbytes), what
+        assert contents_of(stream) == before, what
