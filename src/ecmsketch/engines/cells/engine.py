@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ecmsketch.config import PrefixConfig, SketchConfig
 from ecmsketch.config.budget import carried_epsilon, point_error
-from ecmsketch.counters.arrivals import Batch
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.engines.cells import bounds
 from ecmsketch.engines.cells.arrivals import hashed
 from ecmsketch.engines.cells.registry import counter_class

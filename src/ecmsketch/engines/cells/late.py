@@ -15,7 +15,7 @@ from cython.cimports.ecmsketch.engines.cells.counters import CounterChange
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters.arrivals import Batch
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.engines.cells.arrivals import counts_by_cell, hashed
 from ecmsketch.engines.cells.registry import counter_class
 from ecmsketch.inputs.ticks import MIN_TICK
