@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ecmsketch.kernels.memory import allocations, fail_after
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.arrivals import Batch
 from ecmsketch.engines.slices.stream import SliceStream
-from ecmsketch.kernels.memory import allocations, fail_after
 from ecmsketch.slices.sliced_stream import SlicedStream
 from ecmsketch.slices.table_planes import add_slice
 from ecmsketch.slices.table_pool import SLICES, TABLE

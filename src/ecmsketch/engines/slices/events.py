@@ -94,8 +94,8 @@ def count_key(
     events: cython.pointer(Events), key: uint64_t, since: int64_t, until: int64_t, counted: cython.bint
 ) -> int64_t:
     """How often an item came in (since, until]."""
-    begin: int64_t
-    end: int64_t
+    begin = cython.declare(int64_t[1])
+    end = cython.declare(int64_t[1])
     i: int64_t
     found: int64_t = 0
     if counted and events[0].weights != cython.NULL:
@@ -103,8 +103,8 @@ def count_key(
             if events[0].keys[i] == key:
                 found += part_of(tick_of(events, i), events[0].weights[i], since, until, counted)
         return found
-    events_between(events, since, until, cython.address(begin), cython.address(end))
-    return count_key_among(events, key, begin, end)
+    events_between(events, since, until, begin, end)
+    return count_key_among(events, key, begin[0], end[0])
 
 
 @cython.cfunc
@@ -128,15 +128,15 @@ def count_key_among(events: cython.pointer(Events), key: uint64_t, begin: int64_
 @cython.nogil
 def arrivals_between(events: cython.pointer(Events), since: int64_t, until: int64_t, counted: cython.bint) -> int64_t:
     """How many arrivals lie in (since, until]."""
-    begin: int64_t
-    end: int64_t
+    begin = cython.declare(int64_t[1])
+    end = cython.declare(int64_t[1])
     i: int64_t
     found: int64_t = 0
-    events_between(events, since, until, cython.address(begin), cython.address(end))
+    events_between(events, since, until, begin, end)
     if events[0].weights == cython.NULL:
-        return end - begin
+        return end[0] - begin[0]
     if not counted:
-        for i in range(begin, end):
+        for i in range(begin[0], end[0]):
             found += events[0].weights[i]
         return found
     for i in range(events[0].count):
@@ -217,7 +217,7 @@ def copy_weights(
 def all_ones(weights: cython.pointer(int64_t), count: int64_t) -> cython.bint:
     """Whether each weight is one."""
     i: int64_t
-    for i in range(count):
+    for i in range(count):  # noqa: SIM110
         if weights[i] != 1:
             return False
     return True
@@ -295,7 +295,7 @@ def consecutive(ticks: cython.pointer(int64_t), count: int64_t) -> cython.bint:
     i: int64_t
     if count == 0 or ticks[count - 1] - ticks[0] != count - 1:
         return count == 0
-    for i in range(1, count):
+    for i in range(1, count):  # noqa: SIM110
         if ticks[i] != ticks[i - 1] + 1:
             return False
     return True
