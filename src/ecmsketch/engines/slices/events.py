@@ -11,12 +11,18 @@ yet (`filled` says so), which costs it only what it appends.
 from __future__ import annotations
 
 import cython
+import numpy as np
 from cython.cimports.ecmsketch.engines.slices.types import Batch, Events
 from cython.cimports.ecmsketch.kernels.hashing import xxhash64
-from cython.cimports.ecmsketch.kernels.memory import allocate
+from cython.cimports.ecmsketch.kernels.memory import allocate, doubles, int64s, uint64s
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 HEAD = cython.declare(int64_t, 5)
 """Words before the columns."""
@@ -454,3 +460,34 @@ def digest_events(events: cython.pointer(Events)) -> tuple:
     if events[0].weights != cython.NULL:
         found.append(xxhash64(cython.cast(cython.pointer(uint8_t), events[0].weights), 8 * count, 0))
     return tuple(found)
+
+
+# A door for tests
+
+
+def read_events(
+    keys: Keys, ticks: Ints, weights: Ints | None, key: int, since: int, until: int, steps: int, counted: bool
+) -> tuple[int, int, tuple[int, int], int, Floats, Floats]:
+    """What events in a block say: an item's count and all arrivals in (since, until], the events there, the item's
+    count among these, and both by step of `until - since` ticks after `since`.
+    """
+    batch = cython.declare(Batch)
+    events = cython.declare(Events)
+    begin = cython.declare(int64_t[1])
+    end = cython.declare(int64_t[1])
+    batch.keys, batch.ticks, batch.weights, batch.count = uint64s(keys), int64s(ticks), cython.NULL, len(keys)
+    if weights is not None:
+        batch.weights = int64s(weights)
+    found, everything = np.zeros(steps), np.zeros(steps)
+    some, total = doubles(found), doubles(everything)
+    memory: cython.p_void = pack_events(cython.address(batch), 0, cython.address(events))
+    if memory == cython.NULL:
+        raise MemoryError
+    one = cython.address(events)
+    count: int64_t = count_key(one, key, since, until, counted)
+    arrivals: int64_t = arrivals_between(one, since, until, counted)
+    events_between(one, since, until, begin, end)
+    among: int64_t = count_key_among(one, key, begin[0], end[0])
+    count_by_step(one, key, since, until - since, steps, counted, some, total)
+    release_events(memory)
+    return count, arrivals, (begin[0], end[0]), among, found, everything
