@@ -48,7 +48,7 @@ def test_golden_files_come_back_as_parts_and_go_out_again(path):
     assert parts.most == UNLIMITED
     assert decode_sketch(bytearray(data), type_id).most == max(2**26, 128 * (len(data) - 8))
     assert (parts.frequent is not None) == parts.config.heavy_hitters
-    with pytest.raises(FormatError, match="expected an? "):
+    with pytest.raises(FormatError, match=r"expected an? "):
         decode_sketch(data, 1 - type_id)
 
 
@@ -102,7 +102,7 @@ def late(frontier, ticks, weights=None, now=100, **more):
 def test_held_late_arrivals_lie_after_the_frontier(frontier):
     assert decode_sketch(late(frontier, [frontier + 1, 100]), KIND_SKETCH).held.ticks.tolist() == [frontier + 1, 100]
     for ticks in ([frontier], [frontier, 100], [frontier - 1, 100]):
-        with pytest.raises(FormatError, match="should be settled|not sorted positive counts"):
+        with pytest.raises(FormatError, match=r"should be settled|not sorted positive counts"):
             decode_sketch(late(frontier, ticks), KIND_SKETCH)
 
 

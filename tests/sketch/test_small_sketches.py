@@ -167,11 +167,12 @@ class TestAppending:
     def test_arrays_that_do_not_fit_together_are_refused(self):
         data = ecm.EcmSketch(CONFIG).serialize()
         keys, ticks = np.zeros(2, np.uint64), np.zeros(2, np.int64)
-        for ends, clocks, given in (
-            ([3], [0], [data]), ([-1], [0], [data]), ([1, 0], [0, 0], [data] * 2), ([2], [0, 0], [data]), ([], [], [data]),
-        ):  # fmt: skip
+        wrong = [([3], [0], 1), ([-1], [0], 1), ([1, 0], [0, 0], 2), ([2], [0, 0], 1), ([], [], 1)]
+        for ends, clocks, count in wrong:
             with pytest.raises(ValueError, match="expected"):
-                append_events(CONFIG, b"i", given, keys, ticks, np.array(ends, np.int64), np.array(clocks, np.int64))
+                append_events(
+                    CONFIG, b"i", [data] * count, keys, ticks, np.array(ends, np.int64), np.array(clocks, np.int64)
+                )
         with pytest.raises(ValueError, match="expected"):
             append_events(CONFIG, b"i", [data], keys[:1], ticks, np.array([2]), np.array([0]))
 
