@@ -38,7 +38,7 @@ def main() -> None:
                     times[name].append(perf_counter() - begin)
             assert old.encode(int(ticks[-1])) == new.encode(int(ticks[-1]))
             one, other = min(times["old"]), min(times["new"])
-            print(f"epsilon {epsilon}, {batch} a batch: old {one:.3f} s, new {other:.3f} s, {one / other:.2f} x as fast")
+            print(f"epsilon {epsilon}, {batch} a batch: old {one:.3f} s, new {other:.3f}, {one / other:.2f} x as fast")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def parameter_of(numbers: list[int]) -> int:
 
 
 class Forecasts:
-    """What is known from the slices before one: sums of tables and of arrivals, each counted half as much as the next."""
+    """What is known from slices: sums of tables and of arrivals, each counted half as much as the next."""
 
     def __init__(self, cells: int) -> None:
         self.sums, self.arrivals = [0.0] * cells, 0.0

@@ -150,7 +150,8 @@ def same_engine(old, engine, rng):
         if config.counter != "rw":
             same_estimates(old._least_reading(keys, since, until), engine.compared(keys, since, until, delta))
         step = max((until - since) // 4, 1)
-        for entry, start in zip(engine.history(1, since, step, 3, delta), range(since, since + 3 * step, step), strict=True):
+        for i, entry in enumerate(engine.history(1, since, step, 3, delta)):
+            start = since + i * step
             assert entry[:3] == old._point(keys[1:2], start, start + step, delta)[0][:3]
     assert engine.nbytes <= engine.state_nbytes + max(engine.state_nbytes, 16_384)
 
@@ -275,7 +276,8 @@ def test_prefixes_are_those_of_the_old_code(counter, model):
             assert old._total(since, until) == engine.total(since, until)
             for block, level in enumerate(config.levels):
                 prefixes = np.arange(min(20, 1 << level.bits), dtype=np.uint64)
-                same_estimates(old._nodes(level, prefixes, since, until), engine.point(prefixes, block, since, until, None))
+                nodes = old._nodes(level, prefixes, since, until)
+                same_estimates(nodes, engine.point(prefixes, block, since, until, None))
                 (found,) = old._certain([(level, prefixes)], since, until)
                 same_parts(found[:3], engine.prefixes(block, prefixes, since, until)[:3])
         assert old._flushed().counters.encode(now) == engine.sections()[0]

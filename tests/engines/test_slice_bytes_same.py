@@ -31,7 +31,14 @@ def new_of(old: SlicedStream) -> SliceStream:
 def contents(stream: SliceStream):
     keys, ticks, weights = stream.events_columns()
     tables = [stream.table(slot).tolist() for slot in range(stream.slice_count)]
-    return stream.fresh, stream.facts().tolist(), tables, keys.tolist(), ticks.tolist(), weights is not None and weights.tolist()
+    return (
+        stream.fresh,
+        stream.facts().tolist(),
+        tables,
+        keys.tolist(),
+        ticks.tolist(),
+        weights is not None and weights.tolist(),
+    )
 
 
 def old_decoded(data: bytes, config, now: int) -> SlicedStream:

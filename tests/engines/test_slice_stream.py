@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import signal
+import sys
+
 import numpy as np
 import pytest
+from ecmsketch.kernels.memory import allocations, fail_after
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.counters.arrivals import Batch
+from ecmsketch.engines.slices.events import read_events
 from ecmsketch.engines.slices.stream import SliceStream
-from ecmsketch.kernels.memory import allocations, fail_after
+from ecmsketch.slices.recent_events import RecentEvents, count_between
 from ecmsketch.slices.sliced_stream import SlicedStream
 from ecmsketch.slices.table_planes import add_slice
 from ecmsketch.slices.table_pool import SLICES, TABLE
@@ -335,3 +342,141 @@ def test_without_memory_nothing_changes(name):
             del fork
             assert (stream.facts().tolist(), stream.nbytes) == (before[2], nbytes), what
         assert contents_of(stream) == before, what
+
+
+class _Heap(ctypes.Structure):
+    _fields_ = [(f"word{place}", ctypes.c_size_t) for place in range(10)]
+
+
+def held_bytes() -> int:
+    """Memory that malloc has given out."""
+    heap = ctypes.CDLL(None).mallinfo2
+    heap.restype = _Heap
+    gc.collect()
+    found = heap()
+    return found.word7 + found.word4  # uordblks: small pieces in use; hblkhd: large ones
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc")
+def test_what_fails_leaves_no_memory_behind():
+    rng = np.random.default_rng(3)
+    config = config_of("wide")
+    stream = SliceStream(config)
+    count = config.block * 5
+    stream.add(rng.zipf(1.2, count).astype(np.uint64), np.sort(rng.integers(0, 9000, count)), rng.integers(1, 4, count))
+    for what, change in changes_of(rng, config, stream, 9000).items():
+
+        def try_all(change=change):
+            for allowed in range(40):
+                fork = stream.fork()
+                fail_after(allowed)
+                try:
+                    change(fork)
+                except MemoryError:
+                    pass
+                finally:
+                    fail_after(-1)
+
+        try_all()
+        before = held_bytes()
+        for _ in range(5):
+            try_all()
+        assert held_bytes() - before < 2000, what
+
+
+class InterruptedFeedError(Exception):
+    """What the signal handler raises."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs timers")
+def test_an_interrupt_changes_nothing():
+    rng = np.random.default_rng(5)
+    config = config_of("finer")
+    count = 4_000_000
+    keys, ticks = rng.zipf(1.2, count).astype(np.uint64), np.sort(rng.integers(0, 10**6, count))
+    stream = SliceStream(config)
+    stream.add(keys[:50_000], np.zeros(50_000, np.int64))
+    before = contents_of(stream)
+
+    def interrupt(*_):
+        raise InterruptedFeedError
+
+    stopped, old = 0, signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for delay in (0.0005, 0.002, 0.004, 0.008, 0.012):
+            fork = stream.fork()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                fork.add(keys, ticks)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except InterruptedFeedError:
+                stopped += 1
+            assert contents_of(stream) == before
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert stopped
+
+
+def test_what_is_not_sorted_or_not_made_is_refused():
+    config = config_of("wide")
+    stream = SliceStream(config)
+    keys = np.arange(3, dtype=np.uint64)
+    with pytest.raises(ValueError, match="sorted"):
+        stream.fork().add(keys, np.array([5, 4, 6]), np.array([1, 2, 3]))
+    with pytest.raises(ValueError, match="sorted"):
+        stream.fork().add_late(keys, np.array([5, 4, 6]), None, 6)
+    with pytest.raises(ValueError, match="as many"):
+        stream.fork().add(keys, np.array([5, 6]))
+    with pytest.raises(TypeError):
+        stream.fork().add(keys.astype(float), np.array([5, 6, 7]))
+    with pytest.raises(RuntimeError):
+        SliceStream.__new__(SliceStream).fork()
+    with pytest.raises(RuntimeError):
+        stream.__init__(config)
+    with pytest.raises(TypeError):
+        SliceStream.merge([stream, 3], 6)
+
+
+def test_appending_copies_only_what_is_appended():
+    config = config_of("finer")
+    stream = SliceStream(config)
+    stream.add(np.arange(1000, dtype=np.uint64), 2 * np.arange(1000))
+    grown = stream.fork()
+    grown.add(np.arange(50, dtype=np.uint64), 2000 + 2 * np.arange(50))  # takes a block with space behind it
+    asked = allocations()
+    one, other = grown.fork(), grown.fork()
+    one.add(np.arange(20, dtype=np.uint64), np.arange(3000, 3020))
+    assert allocations() == asked
+    other.add(np.arange(20, 40, dtype=np.uint64), np.arange(4000, 4020))  # the space is taken
+    assert allocations() == asked + 1
+    assert one.events_columns()[1][-1] == 3019
+    assert other.events_columns()[1][-20:].tolist() == list(range(4000, 4020))
+    assert grown.event_count == 1050
+    assert one.slices_id == grown.slices_id
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_events_are_counted_as_before(seed):
+    rng = np.random.default_rng(seed)
+    count, counted = int(rng.integers(1, 200)), bool(rng.integers(0, 2))
+    keys = rng.integers(0, 4, count).astype(np.uint64)
+    weights = rng.integers(1, 9, count) if rng.random() < 0.6 else None
+    if counted:
+        ticks = np.cumsum(np.ones(count, np.int64) if weights is None else weights)
+    else:
+        ticks = np.sort(rng.integers(0, 300, count)) + int(rng.choice([-(10**9), 0, 2**40]))
+        ticks[-1] += int(rng.choice([0, 2**33]))
+    old = RecentEvents.of(keys, ticks, np.empty(0, np.int64) if weights is None else weights)
+    for _ in range(20):
+        since = int(ticks[0] + rng.integers(-20, 320))
+        until, steps, key = since + int(rng.integers(1, 90)), int(rng.integers(1, 6)), int(rng.integers(0, 5))
+        found, arrivals, (begin, end), among, some, total = read_events(
+            keys, ticks, weights, key, since, until, steps, counted
+        )
+        assert found == old.count_item(key, since, until, counted)
+        assert arrivals == old.arrivals(since, until, counted)
+        assert (begin, end) == old.between(since, until)
+        assert among == count_between(keys, old.weights, np.uint64(key), begin, end)
+        was = old.by_step(key, since, until - since, steps, counted)
+        assert (some.tolist(), total.tolist()) == (was[0].tolist(), was[1].tolist())

@@ -78,7 +78,9 @@ def test_the_forecast_of_the_format_page():
     assert forecast_codes(tables, np.array([16, 10])) == [(False, [4, 0, 8, 4]), (True, [1, 2, 0, 1])]
 
 
-@given(st.lists(st.lists(st.integers(0, 2**44), min_size=5, max_size=5).filter(any), min_size=2, max_size=6), st.booleans())
+@given(
+    st.lists(st.lists(st.integers(0, 2**44), min_size=5, max_size=5).filter(any), min_size=2, max_size=6), st.booleans()
+)
 def test_forecasts_are_those_of_plain_python(rows, alike):
     if alike:  # neighbours that differ little, so that differences are written
         rows = [[cell + i for cell in rows[0]] for i in range(len(rows))]

@@ -5,8 +5,10 @@ array lives, so callers keep the array in a variable. Kernels write only to arra
 """
 
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc, realloc
+from libc.string cimport strchr, strlen
 
 cdef int64_t fail_in = -1
 cdef int64_t asked = 0
@@ -48,14 +50,15 @@ def allocations():
     return asked
 
 
-cdef void* elements(object array, Py_ssize_t size, bytes letters) except? NULL:
+cdef void* elements(object array, Py_ssize_t size, const char* letters) except? NULL:
     cdef Py_buffer view
     PyObject_GetBuffer(array, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
     cdef void* found = view.buf
     cdef bint right = view.itemsize == size
+    cdef size_t length
     if right and view.format != NULL:
-        letter = (<bytes>view.format)[-1:]
-        right = letter in letters
+        length = strlen(view.format)
+        right = length > 0 and strchr(letters, view.format[length - 1]) != NULL
     PyBuffer_Release(&view)
     if not right:
         raise TypeError(f"expected a contiguous array of elements of {size} bytes, got {type(array).__name__}")
@@ -64,6 +67,8 @@ cdef void* elements(object array, Py_ssize_t size, bytes letters) except? NULL:
 
 cdef uint8_t* bytes_of(object array) except? NULL:
     """The bytes of an array of uint8, bytes, or a memoryview of these."""
+    if type(array) is bytes:
+        return <uint8_t*>PyBytes_AS_STRING(array)
     return <uint8_t*>elements(array, 1, b"Bcb?")
 
 

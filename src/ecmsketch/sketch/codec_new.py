@@ -1,7 +1,7 @@
 """Bytes of a sketch: envelope, config, header and sections (docs/format.md). Bytes from outside are never trusted.
 
-The codec works on plain values. A sketch becomes `Parts`, in which counters are sections of bytes that engines wrote and
-will read; the header's numbers are read and written by header.py.
+The codec works on plain values. A sketch becomes `Parts`, in which counters are sections of bytes that engines wrote
+and will read; the header's numbers are read and written by header.py.
 """
 
 from __future__ import annotations

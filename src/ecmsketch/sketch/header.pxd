@@ -10,9 +10,9 @@ cdef struct Numbers:        # the numbers of a header, in the order of their byt
     uint64_t counted
     uint64_t dropped
     uint64_t held
-    uint64_t kinds          # bytes of the item kinds, of the counters and of the settled late counters
-    uint64_t counters
-    uint64_t settled
+    uint64_t kinds_size     # bytes of the item kinds, of the counters and of the settled late counters
+    uint64_t counters_size
+    uint64_t settled_size
 
 cdef int64_t MOST_HEADER    # bytes that a header takes at most
 cdef int64_t HAS_CLOCK, HAS_ORIGIN, HAS_COUNTERS, HAS_LATE

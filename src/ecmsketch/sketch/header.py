@@ -103,9 +103,10 @@ def read_header(
     data: cython.pointer(uint8_t), at: int64_t, end: int64_t, drawn: cython.bint, numbers: cython.pointer(Numbers)
 ) -> int64_t:
     """The position after a header that begins at some position, or what is wrong with it, as a negative number."""
-    word: uint64_t = 0
+    word = cython.declare(uint64_t[1])
     flags: int64_t
     place: cython.int
+    word[0] = 0
     memset(numbers, 0, cython.sizeof(Numbers))
     if at >= end:
         return -_TRUNCATED
@@ -123,8 +124,8 @@ def read_header(
             numbers[0].key |= cython.cast(uint64_t, data[at + place]) << (8 * place)
         at += 8
     if flags & HAS_CLOCK:
-        at = get_number(data, at, end, cython.address(word))
-        numbers[0].now = cython.cast(int64_t, (word >> 1) ^ cython.cast(uint64_t, 0 - (word & 1)))
+        at = get_number(data, at, end, word)
+        numbers[0].now = cython.cast(int64_t, (word[0] >> 1) ^ cython.cast(uint64_t, 0 - (word[0] & 1)))
     if flags & HAS_ORIGIN:
         at = get_number(data, at, end, cython.address(numbers[0].age))
     if flags & _HAS_LEVELS:
@@ -134,11 +135,11 @@ def read_header(
         at = get_number(data, at, end, cython.address(numbers[0].counted))
         at = get_number(data, at, end, cython.address(numbers[0].dropped))
         at = get_number(data, at, end, cython.address(numbers[0].held))
-    at = get_number(data, at, end, cython.address(numbers[0].kinds))
+    at = get_number(data, at, end, cython.address(numbers[0].kinds_size))
     if flags & HAS_COUNTERS:
-        at = get_number(data, at, end, cython.address(numbers[0].counters))
+        at = get_number(data, at, end, cython.address(numbers[0].counters_size))
     if flags & _HAS_SETTLED:
-        at = get_number(data, at, end, cython.address(numbers[0].settled))
+        at = get_number(data, at, end, cython.address(numbers[0].settled_size))
     if at < 0:
         return -_TRUNCATED
     wrong: int64_t = what_is_wrong(numbers)
@@ -173,7 +174,9 @@ def what_is_wrong(numbers: cython.pointer(Numbers)) -> int64_t:
 
 @cython.cfunc
 @cython.nogil
-def write_header(numbers: cython.pointer(Numbers), drawn: cython.bint, out: cython.pointer(uint8_t), at: int64_t) -> int64_t:
+def write_header(
+    numbers: cython.pointer(Numbers), drawn: cython.bint, out: cython.pointer(uint8_t), at: int64_t
+) -> int64_t:
     """Write the numbers that the flags ask for; returns the position after them."""
     flags: int64_t = numbers[0].flags
     now: uint64_t = cython.cast(uint64_t, numbers[0].now)
@@ -195,11 +198,11 @@ def write_header(numbers: cython.pointer(Numbers), drawn: cython.bint, out: cyth
         at = put_number(out, at, numbers[0].counted)
         at = put_number(out, at, numbers[0].dropped)
         at = put_number(out, at, numbers[0].held)
-    at = put_number(out, at, numbers[0].kinds)
+    at = put_number(out, at, numbers[0].kinds_size)
     if flags & HAS_COUNTERS:
-        at = put_number(out, at, numbers[0].counters)
+        at = put_number(out, at, numbers[0].counters_size)
     if flags & _HAS_SETTLED:
-        at = put_number(out, at, numbers[0].settled)
+        at = put_number(out, at, numbers[0].settled_size)
     return at
 
 
@@ -221,7 +224,7 @@ def decode_header(data: bytes, at: int, end: int, drawn: bool) -> tuple[Header, 
     frontier = now - numbers.since + 1 if numbers.since else None
     return Header(
         numbers.flags, numbers.key, now, origin, numbers.levels, frontier, numbers.counted, numbers.dropped,
-        numbers.held, numbers.kinds, numbers.counters, numbers.settled,
+        numbers.held, numbers.kinds_size, numbers.counters_size, numbers.settled_size,
     ), after  # fmt: skip
 
 
@@ -236,6 +239,10 @@ def encode_header(header: Header, drawn: bool) -> bytes:
     numbers.levels = header.levels
     numbers.since = 0 if frontier is None else now - frontier + 1
     numbers.counted, numbers.dropped, numbers.held = header.counted, header.dropped, header.held
-    numbers.kinds, numbers.counters, numbers.settled = header.kinds_size, header.counters_size, header.settled_size
+    numbers.kinds_size, numbers.counters_size, numbers.settled_size = (
+        header.kinds_size,
+        header.counters_size,
+        header.settled_size,
+    )
     size: int64_t = write_header(cython.address(numbers), drawn, out, 0)
     return PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.cast(cython.pointer(uint8_t), out)), size)

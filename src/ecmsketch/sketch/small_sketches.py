@@ -140,12 +140,12 @@ def read_small(
         return False
     if numbers[0].since != 0 or numbers[0].held != 0:
         return False
-    if numbers[0].kinds > cython.cast(uint64_t, end - at):
+    if numbers[0].kinds_size > cython.cast(uint64_t, end - at):
         return False
     small[0].data = data
     small[0].kinds_at = at
-    at += cython.cast(int64_t, numbers[0].kinds)
-    if numbers[0].counters != cython.cast(uint64_t, end - at):
+    at += cython.cast(int64_t, numbers[0].kinds_size)
+    if numbers[0].counters_size != cython.cast(uint64_t, end - at):
         return False
     if numbers[0].flags & HAS_COUNTERS == 0:
         section[0].at = section[0].end = end
@@ -183,7 +183,7 @@ def put_sketch(
     """Write a sketch of the events that are inside its window, checksum included; returns its size."""
     out: cython.pointer(uint8_t) = work.out
     limit: int64_t = numbers[0].now - template.window
-    head: int64_t = template.prefix_size + MOST_HEADER + cython.cast(int64_t, numbers[0].kinds)
+    head: int64_t = template.prefix_size + MOST_HEADER + cython.cast(int64_t, numbers[0].kinds_size)
     first: int64_t = 0
     at: int64_t = template.prefix_size
     after: int64_t = head
@@ -198,11 +198,11 @@ def put_sketch(
             out, head, numbers[0].now, fresh, keys + first, ticks + first, weights, count - first, cython.NULL, 0,
             work.scratch,
         )  # fmt: skip
-    numbers[0].counters = cython.cast(uint64_t, after - head)
+    numbers[0].counters_size = cython.cast(uint64_t, after - head)
     memcpy(out, template.prefix_data, cython.cast(cython.size_t, at))
     at = write_header(numbers, False, out, at)
-    memcpy(out + at, kinds, cython.cast(cython.size_t, numbers[0].kinds))
-    at += cython.cast(int64_t, numbers[0].kinds)
+    memcpy(out + at, kinds, cython.cast(cython.size_t, numbers[0].kinds_size))
+    at += cython.cast(int64_t, numbers[0].kinds_size)
     memmove(out + at, out + head, cython.cast(cython.size_t, after - head))
     at += after - head
     checksum = xxhash64(out, at, _SEED)
@@ -238,13 +238,13 @@ def append_events(
     begin: int64_t = 0
     end: int64_t
     size: int64_t
-    i: int64_t = 0
+    i: int64_t
     made: list[bytes | None] = []
     counted: list[int] = []
     dropped: list[int] = []
     if len(keys) != len(ticks) or len(ends) != len(sketches) or len(clocks) != len(sketches):
         raise ValueError(f"append_events: expected as many keys as ticks, and an end and a clock for {len(sketches)}")
-    for given in sketches:
+    for i, given in enumerate(sketches):
         end = stops[i]
         if not begin <= end <= len(ticks):
             raise ValueError(f"ends: expected ascending numbers up to {len(ticks)}, got {end}")
@@ -263,7 +263,6 @@ def append_events(
             dropped.append(0)
         made.append(PyBytes_FromStringAndSize(cython.cast(cython.p_char, work.out), size) if size else None)
         begin = end
-        i += 1
     return Appended(made, counted, dropped)
 
 
@@ -275,7 +274,7 @@ def may_append(
 ) -> cython.bint:  # fmt: skip
     """Whether events can be put in: on time, none of them makes older ones become slices, and all are of one kind."""
     has_clock: cython.bint = small[0].numbers.flags & HAS_CLOCK != 0
-    size: int64_t = cython.cast(int64_t, small[0].numbers.kinds)
+    size: int64_t = cython.cast(int64_t, small[0].numbers.kinds_size)
     i: int64_t
     if clock >= MOST_TICK:
         return False
@@ -301,7 +300,7 @@ def append_to(
     small: cython.pointer(SmallSketch), template: BytesTemplate, keys: cython.pointer(uint64_t),
     ticks: cython.pointer(int64_t), more: int64_t, clock: int64_t, work: Workspace,
 ) -> int64_t:  # fmt: skip
-    """Write a sketch with more events into the workspace; returns its size, 0 if it is not simple, -1 without memory."""
+    """Write a sketch with more events into the workspace; returns its size; 0: it is not simple, -1: no memory."""
     known: int64_t = small[0].section.count
     numbers: Numbers = small[0].numbers
     kinds: cython.pointer(uint8_t) = small[0].data + small[0].kinds_at
@@ -309,7 +308,7 @@ def append_to(
     if not may_append(small, template, ticks, more, clock):
         return 0
     other: int64_t = template.prefix_size + MOST_HEADER + template.kinds_size + _CHECKSUM
-    if not work.reserve(known + more, other + cython.cast(int64_t, numbers.kinds)):
+    if not work.reserve(known + more, other + cython.cast(int64_t, numbers.kinds_size)):
         return -1
     if not read_small_events(small, template.window, work.keys, work.ticks, work.scratch):
         return 0
@@ -324,8 +323,8 @@ def append_to(
     if more:
         numbers.now = max(numbers.now, ticks[more - 1])
         numbers.flags |= HAS_CLOCK | HAS_ORIGIN | HAS_COUNTERS
-        if numbers.kinds == 0:
-            numbers.kinds = template.kinds_size
+        if numbers.kinds_size == 0:
+            numbers.kinds_size = template.kinds_size
             kinds = template.kinds_data
     if numbers.flags & HAS_ORIGIN:
         numbers.age = cython.cast(uint64_t, numbers.now - origin)
@@ -373,7 +372,7 @@ class EventSketchWriter:
         numbers.flags = HAS_CLOCK | HAS_ORIGIN | HAS_COUNTERS
         numbers.now = moments[count - 1]
         numbers.age = cython.cast(uint64_t, moments[count - 1] - moments[0])
-        numbers.kinds = template.kinds_size
+        numbers.kinds_size = template.kinds_size
         size: int64_t = put_sketch(
             template, cython.address(numbers), count, uint64s(keys), moments, counts, count, template.kinds_data,
             self.work,
@@ -478,11 +477,11 @@ class SketchColumn:
             if not good[i]:
                 continue
             one = self.known + i
-            size = cython.cast(int64_t, one[0].numbers.kinds)
+            size = cython.cast(int64_t, one[0].numbers.kinds_size)
             number = 0
             while number < found:
                 other = self.known + firsts[number]
-                if cython.cast(int64_t, other[0].numbers.kinds) == size and memcmp(
+                if cython.cast(int64_t, other[0].numbers.kinds_size) == size and memcmp(
                     other[0].data + other[0].kinds_at, one[0].data + one[0].kinds_at, cython.cast(cython.size_t, size)
                 ) == 0:  # fmt: skip
                     break
@@ -554,9 +553,7 @@ class SketchColumn:
             for i in range(self.count):
                 if wanted[i] and good:
                     good = take_events(self.known + i, template, now - template.window, work, cython.address(batch))
-            sort_ticks(
-                batch.ticks, cython.cast(cython.pointer(int64_t), batch.keys), batch.count, memory
-            )
+            sort_ticks(batch.ticks, cython.cast(cython.pointer(int64_t), batch.keys), batch.count, memory)
         if not good:
             raise FormatError("sketch: its bytes were changed after they were checked")
         stream = adopt(self.config, 0, fresh if full == 1 else 0, cython.NULL, 0, cython.address(batch))

@@ -140,11 +140,10 @@ def count_block(arrivals: Arrivals, block: int64_t, coming: cython.pointer(int64
     size: int64_t = arrivals.size_of(block)
     stride: int64_t = arrivals.stride_of(block)
     weights = arrivals.weights
-    row: int64_t
     i: int64_t
     if weights != cython.NULL:
         weights = weights + block * arrivals.block
-    for row in range(arrivals.depth):
+    for _ in range(arrivals.depth):
         if weights == cython.NULL:
             for i in range(size):
                 coming[cells[i]] += 1

@@ -85,7 +85,8 @@ def decode_buckets(data: NDArray[np.uint8], cells: int, window: int) -> tuple[In
         raise FormatError(f"counters: expected 0 or 1 as first byte (frozen part), got {source[0]}")
     has_frozen: cython.bint = source[0] == 1
     arrivals, offset, frozen_offset = (np.zeros(cells + more, np.int64) for more in (0, 1, 1))
-    end, frozen_end, frozen_tail = (np.empty(size if there else 0, np.int64) for there in (True, has_frozen, has_frozen))
+    below: int64_t = size if has_frozen else 0
+    end, frozen_end, frozen_tail = (np.empty(most, np.int64) for most in (size, below, below))
     numbers, offsets, ends = int64s(arrivals), int64s(offset), int64s(end)
     frozen_offsets, frozen_ends, tails = int64s(frozen_offset), int64s(frozen_end), int64s(frozen_tail)
     count: int64_t = cells
@@ -101,9 +102,7 @@ def decode_buckets(data: NDArray[np.uint8], cells: int, window: int) -> tuple[In
             offsets[cell + 1], frozen_offsets[cell + 1] = offsets[cell], frozen_offsets[cell]
             at = get_varint(source, at, size, numbers + cell)
             if numbers[cell] > 0:
-                problem = get_live(
-                    source, cython.address(at), size, ends, offsets + cell + 1, cython.address(last)
-                )
+                problem = get_live(source, cython.address(at), size, ends, offsets + cell + 1, cython.address(last))
             if problem == 0 and (at < 0 or numbers[cell] >= NUMBERED):
                 problem = 1 if at < 0 else 2
             if has_frozen and problem == 0:
@@ -118,8 +117,8 @@ def decode_buckets(data: NDArray[np.uint8], cells: int, window: int) -> tuple[In
     if at != size:
         raise FormatError(f"counters: {size - at} bytes too many after the last counter")
     kept: int64_t = frozen_offsets[count]
-    below = Frozen(frozen_offset, frozen_end[:kept].copy(), frozen_tail[:kept].copy()) if kept else None
-    return arrivals, offset, end[: offsets[count]].copy(), below
+    frozen = Frozen(frozen_offset, frozen_end[:kept].copy(), frozen_tail[:kept].copy()) if kept else None
+    return arrivals, offset, end[: offsets[count]].copy(), frozen
 
 
 @cython.cfunc

@@ -20,15 +20,23 @@ import numpy as np
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.ecmsketch.engines.cells.counters import CounterArray
 from cython.cimports.ecmsketch.kernels.memory import doubles, int64s, uint32s
-from cython.cimports.libc.stdint import int64_t, uint32_t
+from cython.cimports.libc.stdint import int64_t
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.engines.cells.arrivals import placed
 from ecmsketch.engines.cells.bucket_bytes import decode_buckets, encode_buckets
 from ecmsketch.engines.cells.counters import MAX_HELD, MOST_NUMBERED
-from ecmsketch.engines.cells.histories import Buckets, Frozen, History, chain, freeze, frozen_history, in_window
-from ecmsketch.engines.cells.histories import replay_points
+from ecmsketch.engines.cells.histories import (
+    Buckets,
+    Frozen,
+    History,
+    chain,
+    freeze,
+    frozen_history,
+    in_window,
+    replay_points,
+)
 from ecmsketch.engines.contract import Reading
 from ecmsketch.errors import ConfigError, FormatError, InputError
 
@@ -80,16 +88,12 @@ class BucketCounters(CounterArray):
 
     @cython.cfunc
     @cython.nogil
-    def history_of(
-        self, cell: int64_t, ends: cython.pointer(int64_t), sizes: cython.pointer(int64_t)
-    ) -> cython.void:
+    def history_of(self, cell: int64_t, ends: cython.pointer(int64_t), sizes: cython.pointer(int64_t)) -> cython.void:
         """Write ends and sizes of these, oldest first."""
 
     @cython.cfunc
     @cython.nogil
-    def straddle(
-        self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)
-    ) -> cython.void:
+    def straddle(self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)) -> cython.void:
         """Find the live bucket of a cell in which a range after `since` begins.
 
         Its start is where the next older one ends, or UNKNOWN if there is none, or if it expired at `limit`.
@@ -299,7 +303,7 @@ class BucketCounters(CounterArray):
         cell: int64_t
         if self.frozen_end != cython.NULL:
             return False
-        for cell in range(self.cells):
+        for cell in range(self.cells):  # noqa: SIM110
             if self.arrivals_of(cell) != 0:
                 return False
         return True
@@ -350,9 +354,7 @@ class BucketCounters(CounterArray):
 
     @cython.cfunc
     @cython.nogil
-    def locate(
-        self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)
-    ) -> cython.void:
+    def locate(self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)) -> cython.void:
         """Find the bucket of a cell in which a range after `since` begins, live or frozen."""
         low: int64_t
         high: int64_t

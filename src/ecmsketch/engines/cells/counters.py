@@ -4,8 +4,8 @@ A new counter is one new file: a class that fulfils `Counters` and inherits from
 arrivals in buckets inherits most of it from BucketCounters (buckets.py).
 
 Counters are changed in place, in two steps, so that a change happens as a whole or not at all. `reserve` counts what
-comes to each cell, refuses what does not fit, and gets all memory; nothing of that can be seen. `apply` of the change it
-returns only writes: it allocates nothing, calls no Python code, and cannot fail.
+comes to each cell, refuses what does not fit, and gets all memory; nothing of that can be seen. `apply` of the change
+it returns only writes: it allocates nothing, calls no Python code, and cannot fail.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Protocol, Self
 
 import cython
 import numpy as np
-from cython.cimports.libc.stdint import int64_t
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig

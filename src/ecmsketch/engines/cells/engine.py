@@ -143,10 +143,8 @@ class CellsEngine:
             rows = self._rows_in(keys, block, since, until)
             return bounds.point(rows, self._fact(("norm", since, until), lambda: self._norm(since, until)), self.config)
         collisions = self._fact((since, until, delta), lambda: self._collisions(since, until, delta))
-        if len(keys) == 1:  # quicker than the whole table, which may be forgotten
-            rows = self._rows_in(keys, block, since, until)
-        else:
-            rows = self._rows_of_table(keys, since, until)
+        one = len(keys) == 1  # then this is quicker than the whole table, which may be forgotten
+        rows = self._rows_in(keys, block, since, until) if one else self._rows_of_table(keys, since, until)
         return bounds.centred_point(rows, self.config.width, collisions)
 
     def one_point(self, key: int, since: int, until: int, delta: float) -> Estimate:

@@ -72,9 +72,7 @@ class ExponentialHistograms(BucketCounters):
 
     @cython.cfunc
     @cython.nogil
-    def history_of(
-        self, cell: int64_t, ends: cython.pointer(int64_t), sizes: cython.pointer(int64_t)
-    ) -> cython.void:
+    def history_of(self, cell: int64_t, ends: cython.pointer(int64_t), sizes: cython.pointer(int64_t)) -> cython.void:
         """See `BucketCounters.history_of`."""
         level = cython.declare(Level)
         count: int64_t = self.state.length[cell]
@@ -93,9 +91,7 @@ class ExponentialHistograms(BucketCounters):
 
     @cython.cfunc
     @cython.nogil
-    def straddle(
-        self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)
-    ) -> cython.void:
+    def straddle(self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)) -> cython.void:
         """See `BucketCounters.straddle`. O(log buckets)."""
         ends = self.state.ends
         wide: cython.bint = self.state.wide
@@ -513,7 +509,6 @@ def pick_all(
     cells: cython.pointer(uint32_t)
     ticks: cython.pointer(int64_t)
     block: int64_t
-    row: int64_t
     size: int64_t
     begin: int64_t
     for block in range(arrivals.blocks - 1, -1, -1):
@@ -521,7 +516,7 @@ def pick_all(
         size = arrivals.size_of(block)
         begin = block * arrivals.block
         ticks = arrivals.ticks + begin
-        for row in range(arrivals.depth):
+        for _ in range(arrivals.depth):
             if arrivals.weights == cython.NULL:
                 pick(state, cells, ticks, size, skip, endings, base)
             else:

@@ -90,10 +90,13 @@ def freeze(arrivals: Ints, history: History, limit: int, epsilon: float) -> Froz
     tails, kept = int64s(tail), int64s(joined)
     expired: int64_t = limit
     share: cython.double = epsilon
+    first: int64_t
+    past: int64_t
     cell: int64_t
     with cython.nogil:
         for cell in range(cells):
-            kept[cell + 1] = join_cell(numbers[cell], offsets[cell], offsets[cell + 1], ends, sizes, tails, expired, share)
+            first, past = offsets[cell], offsets[cell + 1]
+            kept[cell + 1] = join_cell(numbers[cell], first, past, ends, sizes, tails, expired, share)
         for cell in range(cells):
             kept[cell + 1] += kept[cell]
     count: int64_t = kept[cells]

@@ -11,7 +11,6 @@ from typing import Any
 
 import cython
 import numpy as np
-from cython.cimports.ecmsketch.engines.cells.counters import CounterChange
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig

@@ -14,6 +14,7 @@ from cython.cimports.ecmsketch.engines.slices.events import copy_ticks, first_af
 from cython.cimports.ecmsketch.engines.slices.stream import SliceStream, adopt
 from cython.cimports.ecmsketch.engines.slices.table_code import (
     TableWork,
+    free_work,
     judge_table,
     new_work,
     put_numbers,
@@ -32,7 +33,7 @@ from cython.cimports.libc.string import memcpy, memset
 from ecmsketch.errors import FormatError
 
 FACTS = cython.declare(int64_t, 12)
-"""Numbers of a slice: its last tick, the gaps between its ticks, its arrivals, how its table is written and its bytes."""
+"""Numbers of a slice: its last tick, the gaps between its ticks, its arrivals, how its table is written, its bytes."""
 CODE = cython.declare(int64_t, 10)
 MOST_PARAMETER = cython.declare(int64_t, 53)
 MOST_ARRIVALS = cython.declare(int64_t, 2**55)
@@ -214,31 +215,31 @@ def put_section(
 
 @cython.cfunc
 @cython.nogil
-def put_facts(slice: cython.pointer(Slice), now: int64_t, facts: cython.pointer(int64_t)) -> cython.void:
+def put_facts(target: cython.pointer(Slice), now: int64_t, facts: cython.pointer(int64_t)) -> cython.void:
     """Write the numbers of a slice, but for how its table is written."""
-    after: int64_t = slice[0].last
+    after: int64_t = target[0].last
     place: int64_t
-    facts[0] = now - slice[0].last
+    facts[0] = now - target[0].last
     for place in range(7):
-        facts[1 + place] = after - slice[0].knots[6 - place]
-        after = slice[0].knots[6 - place]
-    facts[8] = after - slice[0].first
-    facts[9] = slice[0].arrivals
+        facts[1 + place] = after - target[0].knots[6 - place]
+        after = target[0].knots[6 - place]
+    facts[8] = after - target[0].first
+    facts[9] = target[0].arrivals
 
 
 @cython.cfunc
 @cython.nogil
-def get_facts(facts: cython.pointer(int64_t), now: int64_t, slice: cython.pointer(Slice)) -> cython.void:
+def get_facts(facts: cython.pointer(int64_t), now: int64_t, target: cython.pointer(Slice)) -> cython.void:
     """A slice from its numbers, without its table."""
     before: int64_t = now - facts[0]
     place: int64_t
-    memset(slice, 0, cython.sizeof(Slice))
-    slice[0].last = before
+    memset(target, 0, cython.sizeof(Slice))
+    target[0].last = before
     for place in range(7):
         before -= facts[1 + place]
-        slice[0].knots[6 - place] = before
-    slice[0].first = before - facts[8]
-    slice[0].arrivals = facts[9]
+        target[0].knots[6 - place] = before
+    target[0].first = before - facts[8]
+    target[0].arrivals = facts[9]
 
 
 @cython.cfunc
@@ -305,33 +306,31 @@ def read_slices(
 @cython.cfunc
 @cython.nogil
 def write_tables(
-    slices: cython.pointer(Slice), count: int64_t, now: int64_t, facts: cython.pointer(int64_t),
-    work: cython.pointer(TableWork), out: cython.pointer(cython.pointer(uint8_t)), size: cython.pointer(int64_t),
-) -> cython.bint:  # fmt: skip
-    """Write the numbers of slices, and their tables into memory that grows: *out, to be freed. False without memory."""
-    capacity: int64_t = 64 + count * (work[0].cells // 2 + 8)
-    bits: int64_t = 0
+    slices: cython.pointer(Slice),
+    count: int64_t,
+    now: int64_t,
+    facts: cython.pointer(int64_t),
+    work: cython.pointer(TableWork),
+) -> cython.bint:
+    """Write the numbers of slices, and their tables into memory that grows, `work.out`. False without memory."""
+    bits = cython.declare(int64_t[1])
     i: int64_t
     one: cython.pointer(int64_t)
     larger: cython.pointer(uint8_t)
-    size[0] = 0
-    out[0] = cython.cast(cython.pointer(uint8_t), allocate(capacity))
-    if out[0] == cython.NULL:
-        return False
     for i in range(count):
         one = facts + FACTS * i
         put_facts(slices + i, now, one)
         memset(work[0].table, 0, cython.cast(cython.size_t, 256 * work[0].words))
         unpack_table(slices[i].table, work[0].words, work[0].table)
-        one[CODE] = judge_table(slices[i].arrivals, work, cython.address(bits))
-        if size[0] + bits // 8 + 16 > capacity:
-            capacity = 2 * (size[0] + bits // 8 + 16)
-            larger = cython.cast(cython.pointer(uint8_t), reallocate(out[0], capacity))
+        one[CODE] = judge_table(slices[i].arrivals, work, bits)
+        if work[0].size + bits[0] // 8 + 16 > work[0].capacity:
+            work[0].capacity = max(2 * (work[0].size + bits[0] // 8 + 16), 64 + count * (work[0].cells // 2 + 8))
+            larger = cython.cast(cython.pointer(uint8_t), reallocate(work[0].out, work[0].capacity))
             if larger == cython.NULL:
                 return False
-            out[0] = larger
-        one[CODE + 1] = put_numbers(work[0].numbers, work[0].cells, one[CODE] >> 1, out[0] + size[0])
-        size[0] += one[CODE + 1]
+            work[0].out = larger
+        one[CODE + 1] = put_numbers(work[0].numbers, work[0].cells, one[CODE] >> 1, work[0].out + work[0].size)
+        work[0].size += one[CODE + 1]
     return True
 
 
@@ -342,7 +341,7 @@ def encode(stream: SliceStream, now: int) -> bytes:
     limit: int64_t = clock - stream.plan.window
     events: cython.pointer(Events) = cython.address(stream.events)
     begin: int64_t = first_after(events, limit)
-    count: int64_t = events.count - begin
+    count: int64_t = events[0].count - begin
     slices: cython.pointer(Slice) = stream.slices
     some: int64_t = stream.used
     while some > 0 and slices[0].last <= limit:
@@ -350,16 +349,14 @@ def encode(stream: SliceStream, now: int) -> bytes:
         some -= 1
     head_most: int64_t = most_section(count, some)
     work = cython.declare(TableWork)
-    work.memory = cython.NULL
-    tables: cython.pointer(uint8_t) = cython.NULL
-    size: int64_t = 0
+    memset(cython.address(work), 0, cython.sizeof(TableWork))
     good: cython.bint
     ticks: cython.pointer(int64_t)
     facts: cython.pointer(int64_t)
     scratch: cython.pointer(uint64_t)
     head: cython.pointer(uint8_t)
-    keys: cython.pointer(uint64_t) = events.keys
-    weights: cython.pointer(int64_t) = events.weights
+    keys: cython.pointer(uint64_t) = events[0].keys
+    weights: cython.pointer(int64_t) = events[0].weights
     if begin:
         keys = keys + begin
         if weights != cython.NULL:
@@ -375,25 +372,20 @@ def encode(stream: SliceStream, now: int) -> bytes:
         with cython.nogil:
             good = True
             if some > 0:
-                good = write_tables(
-                    slices, some, clock, facts, cython.address(work), cython.address(tables), cython.address(size)
-                )
-            copy_ticks(events, begin, events.count, ticks)
-            head_most = put_section(
-                head, 0, clock, stream.fresh, keys, ticks, weights, count, facts, some, scratch
-            )
+                good = write_tables(slices, some, clock, facts, cython.address(work))
+            copy_ticks(events, begin, events[0].count, ticks)
+            head_most = put_section(head, 0, clock, stream.fresh, keys, ticks, weights, count, facts, some, scratch)
         if not good:
             raise MemoryError
-        written: bytes = PyBytes_FromStringAndSize(cython.NULL, head_most + size)
+        written: bytes = PyBytes_FromStringAndSize(cython.NULL, head_most + work.size)
         out: cython.p_char = PyBytes_AS_STRING(written)
         memcpy(out, head, cython.cast(cython.size_t, head_most))
-        if size:
-            memcpy(out + head_most, tables, cython.cast(cython.size_t, size))
+        if work.size:
+            memcpy(out + head_most, work.out, cython.cast(cython.size_t, work.size))
         return written
     finally:
         free(memory)
-        free(work.memory)
-        free(tables)
+        free_work(cython.address(work))
 
 
 def decode(data: bytes, config: Any, now: int, levels: int = 0) -> SliceStream:
@@ -409,12 +401,13 @@ def decode(data: bytes, config: Any, now: int, levels: int = 0) -> SliceStream:
     section = cython.declare(Section)
     work = cython.declare(TableWork)
     batch = cython.declare(Batch)
-    work.memory = cython.NULL
+    memset(cython.address(work), 0, cython.sizeof(TableWork))
     slices: cython.pointer(Slice) = cython.NULL
-    used: int64_t = 0
+    used = cython.declare(int64_t[1])
     count: int64_t
     some: int64_t
     i: int64_t
+    used[0] = 0
     facts: cython.pointer(int64_t)
     if not LEAST_TICK <= clock <= MOST_SPAN:
         raise FormatError(f"slices: expected a clock from -2**61 to 2**62, got {clock}")
@@ -440,26 +433,24 @@ def decode(data: bytes, config: Any, now: int, levels: int = 0) -> SliceStream:
             if not wrong:
                 wrong = check_facts(cython.address(section), clock, facts)
             if not wrong and some:
-                slices = cython.cast(
-                    cython.pointer(Slice), allocate(some * cython.cast(int64_t, cython.sizeof(Slice)))
-                )
+                slices = cython.cast(cython.pointer(Slice), allocate(some * cython.cast(int64_t, cython.sizeof(Slice))))
                 if slices == cython.NULL or not new_work(cells, cython.address(work)):
                     wrong = NO_MEMORY
                 else:
                     wrong = read_slices(
                         source, cython.address(section), clock, facts, hashes, depth, slices, cython.address(work),
-                        cython.address(used),
+                        used,
                     )  # fmt: skip
         if wrong:
-            for i in range(used):
+            for i in range(used[0]):
                 release(slices[i].table)
             free(slices)
-            raise _refused(wrong, count, some, size, used)
+            raise _refused(wrong, count, some, size, used[0])
         if not section.weighted:
             batch.weights = cython.NULL
-        return adopt(config, levels, section.fresh, slices, used, cython.address(batch))
+        return adopt(config, levels, section.fresh, slices, used[0], cython.address(batch))
     finally:
-        free(work.memory)
+        free_work(cython.address(work))
         free(memory)
 
 

@@ -11,12 +11,18 @@ yet (`filled` says so), which costs it only what it appends.
 from __future__ import annotations
 
 import cython
+import numpy as np
 from cython.cimports.ecmsketch.engines.slices.types import Batch, Events
 from cython.cimports.ecmsketch.kernels.hashing import xxhash64
-from cython.cimports.ecmsketch.kernels.memory import allocate
+from cython.cimports.ecmsketch.kernels.memory import allocate, doubles, int64s, uint64s
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 HEAD = cython.declare(int64_t, 5)
 """Words before the columns."""
@@ -94,8 +100,8 @@ def count_key(
     events: cython.pointer(Events), key: uint64_t, since: int64_t, until: int64_t, counted: cython.bint
 ) -> int64_t:
     """How often an item came in (since, until]."""
-    begin: int64_t
-    end: int64_t
+    begin = cython.declare(int64_t[1])
+    end = cython.declare(int64_t[1])
     i: int64_t
     found: int64_t = 0
     if counted and events[0].weights != cython.NULL:
@@ -103,8 +109,8 @@ def count_key(
             if events[0].keys[i] == key:
                 found += part_of(tick_of(events, i), events[0].weights[i], since, until, counted)
         return found
-    events_between(events, since, until, cython.address(begin), cython.address(end))
-    return count_key_among(events, key, begin, end)
+    events_between(events, since, until, begin, end)
+    return count_key_among(events, key, begin[0], end[0])
 
 
 @cython.cfunc
@@ -128,15 +134,15 @@ def count_key_among(events: cython.pointer(Events), key: uint64_t, begin: int64_
 @cython.nogil
 def arrivals_between(events: cython.pointer(Events), since: int64_t, until: int64_t, counted: cython.bint) -> int64_t:
     """How many arrivals lie in (since, until]."""
-    begin: int64_t
-    end: int64_t
+    begin = cython.declare(int64_t[1])
+    end = cython.declare(int64_t[1])
     i: int64_t
     found: int64_t = 0
-    events_between(events, since, until, cython.address(begin), cython.address(end))
+    events_between(events, since, until, begin, end)
     if events[0].weights == cython.NULL:
-        return end - begin
+        return end[0] - begin[0]
     if not counted:
-        for i in range(begin, end):
+        for i in range(begin[0], end[0]):
             found += events[0].weights[i]
         return found
     for i in range(events[0].count):
@@ -217,7 +223,7 @@ def copy_weights(
 def all_ones(weights: cython.pointer(int64_t), count: int64_t) -> cython.bint:
     """Whether each weight is one."""
     i: int64_t
-    for i in range(count):
+    for i in range(count):  # noqa: SIM110
         if weights[i] != 1:
             return False
     return True
@@ -295,7 +301,7 @@ def consecutive(ticks: cython.pointer(int64_t), count: int64_t) -> cython.bint:
     i: int64_t
     if count == 0 or ticks[count - 1] - ticks[0] != count - 1:
         return count == 0
-    for i in range(1, count):
+    for i in range(1, count):  # noqa: SIM110
         if ticks[i] != ticks[i - 1] + 1:
             return False
     return True
@@ -454,3 +460,34 @@ def digest_events(events: cython.pointer(Events)) -> tuple:
     if events[0].weights != cython.NULL:
         found.append(xxhash64(cython.cast(cython.pointer(uint8_t), events[0].weights), 8 * count, 0))
     return tuple(found)
+
+
+# A door for tests
+
+
+def read_events(
+    keys: Keys, ticks: Ints, weights: Ints | None, key: int, since: int, until: int, steps: int, counted: bool
+) -> tuple[int, int, tuple[int, int], int, Floats, Floats]:
+    """What events in a block say: an item's count and all arrivals in (since, until], the events there, the item's
+    count among these, and both by step of `until - since` ticks after `since`.
+    """
+    batch = cython.declare(Batch)
+    events = cython.declare(Events)
+    begin = cython.declare(int64_t[1])
+    end = cython.declare(int64_t[1])
+    batch.keys, batch.ticks, batch.weights, batch.count = uint64s(keys), int64s(ticks), cython.NULL, len(keys)
+    if weights is not None:
+        batch.weights = int64s(weights)
+    found, everything = np.zeros(steps), np.zeros(steps)
+    some, total = doubles(found), doubles(everything)
+    memory: cython.p_void = pack_events(cython.address(batch), 0, cython.address(events))
+    if memory == cython.NULL:
+        raise MemoryError
+    one = cython.address(events)
+    count: int64_t = count_key(one, key, since, until, counted)
+    arrivals: int64_t = arrivals_between(one, since, until, counted)
+    events_between(one, since, until, begin, end)
+    among: int64_t = count_key_among(one, key, begin[0], end[0])
+    count_by_step(one, key, since, until - since, steps, counted, some, total)
+    release_events(memory)
+    return count, arrivals, (begin[0], end[0]), among, found, everything

@@ -26,7 +26,7 @@ from cython.cimports.ecmsketch.engines.slices.tables import (
     table_nbytes,
     unpack_many,
 )
-from cython.cimports.ecmsketch.engines.slices.types import Batch, Cell, Plan, Slice
+from cython.cimports.ecmsketch.engines.slices.types import Batch, Cell, Feed, Plan, Slice
 from cython.cimports.ecmsketch.kernels.memory import allocate, reallocate
 from cython.cimports.libc.math import INFINITY
 from cython.cimports.libc.stdint import int32_t, int64_t, uint64_t
@@ -39,6 +39,7 @@ MOST_SMALL = cython.declare(int64_t, 2**31 - 1)
 """The most arrivals that are counted in cells of 32 bits."""
 PATIENCE = cython.declare(int64_t, 10_000_000)
 """After about so many nanoseconds of work, signals are looked at."""
+ENDLESS = cython.declare(int64_t, 2**62)
 
 BLOCK_HEAD = cython.declare(int64_t, 3)
 REFERENCES = cython.declare(int64_t, 0)
@@ -146,12 +147,12 @@ def begin_feed(feed: cython.pointer(Feed), slices: int64_t) -> cython.bint:
 
 
 @cython.cfunc
-def take_slice(feed: cython.pointer(Feed), slice: cython.pointer(Slice)) -> cython.void:
+def take_slice(feed: cython.pointer(Feed), taken: cython.pointer(Slice)) -> cython.void:
     """Take a slice of somebody else into the draft, as the newest."""
     slot: int64_t = feed[0].used
-    feed[0].slices[slot] = slice[0]
-    retain(slice[0].table)
-    feed[0].sources[slot] = slice[0].table
+    feed[0].slices[slot] = taken[0]
+    retain(taken[0].table)
+    feed[0].sources[slot] = taken[0].table
     feed[0].source_count = feed[0].used = slot + 1
     own_source(feed, slot)
 
@@ -258,9 +259,7 @@ def drop_oldest(feed: cython.pointer(Feed), limit: int64_t) -> cython.void:
         gone += 1
     if gone:
         feed[0].used -= gone
-        memmove(
-            feed[0].slices, feed[0].slices + gone, cython.cast(cython.size_t, 8 * SLICE_WORDS * feed[0].used)
-        )  # fmt: skip
+        memmove(feed[0].slices, feed[0].slices + gone, cython.cast(cython.size_t, 8 * SLICE_WORDS * feed[0].used))
 
 
 @cython.cfunc
@@ -354,7 +353,9 @@ def absorb_late(feed: cython.pointer(Feed), late: cython.pointer(Batch), at: cyt
 
 @cython.cfunc
 @cython.nogil
-def merge_sorted(feed: cython.pointer(Feed), late: cython.pointer(Batch), begin: int64_t, count: int64_t) -> cython.void:
+def merge_sorted(
+    feed: cython.pointer(Feed), late: cython.pointer(Batch), begin: int64_t, count: int64_t
+) -> cython.void:
     """Merge some late events into the events start .. end - 1; those on the tick of others come after them."""
     source: int64_t = feed[0].end - 1
     other: int64_t = begin + count - 1
@@ -395,7 +396,8 @@ def age_plain(feed: cython.pointer(Feed)) -> cython.bint:
     made: int64_t
     middle: int64_t
     slot: int64_t
-    kept: int64_t = 0
+    kept = cython.declare(int64_t[1])
+    kept[0] = 0
     drop_oldest(feed, limit)
     while feed[0].start < feed[0].end and tick_at(feed, feed[0].start) <= limit:
         feed[0].start += 1
@@ -417,7 +419,7 @@ def age_plain(feed: cython.pointer(Feed)) -> cython.bint:
                 window.ticks + (middle - feed[0].start), feed[0].ticks, cython.cast(cython.size_t, 8 * (old - middle))
             )
     made = make_slices(
-        feed[0].slices + feed[0].used, cython.address(window), 0, count, feed[0].stays, cython.address(kept),
+        feed[0].slices + feed[0].used, cython.address(window), 0, count, feed[0].stays, kept,
         feed[0].plan.recent + count, cython.address(feed[0].plan), INFINITY,
     )  # fmt: skip
     for slot in range(feed[0].used, feed[0].used + made):
@@ -436,6 +438,7 @@ def age_moved(feed: cython.pointer(Feed)) -> cython.bint:
     `feed.arrivals` are those of the events start .. end - 1, before and after.
     """
     events = cython.declare(Batch)
+    left_out = cython.declare(int64_t[1])
     limit: int64_t = feed[0].ticks[feed[0].end - 1] - feed[0].plan.window
     old: int64_t = feed[0].end - feed[0].plan.recent
     start: int64_t = feed[0].start
@@ -443,7 +446,8 @@ def age_moved(feed: cython.pointer(Feed)) -> cython.bint:
     newest: int64_t
     made: int64_t
     i: int64_t
-    kept: int64_t = 0
+    kept = cython.declare(int64_t[1])
+    kept[0], left_out[0] = 0, 0
     drop_oldest(feed, limit)
     while start < feed[0].end and feed[0].ticks[start] <= limit:
         feed[0].arrivals -= weigh_fed(feed, start, start + 1)
@@ -466,26 +470,26 @@ def age_moved(feed: cython.pointer(Feed)) -> cython.bint:
         if not reserve_scratch(feed, inside_scratch(feed[0].used, tail - start)):
             return False
         feed[0].used = place_inside(
-            feed[0].slices, feed[0].used, cython.address(events), start, tail, old, feed[0].stays,
-            cython.address(kept), feed[0].left_out, cython.address(feed[0].left_out_count), newest,
-            cython.address(feed[0].plan), feed[0].scratch,
+            feed[0].slices, feed[0].used, cython.address(events), start, tail, old, feed[0].stays, kept,
+            feed[0].left_out, left_out, newest, cython.address(feed[0].plan), feed[0].scratch,
         )  # fmt: skip
+        feed[0].left_out_count = left_out[0]
         if not count_all(feed):
             return False
     made = most_slices(old - tail, feed[0].weights != cython.NULL, newest, feed[0].plan.epsilon_t)
     if not reserve_slices(feed, feed[0].used + made):
         return False
     feed[0].used += make_slices(
-        feed[0].slices + feed[0].used, cython.address(events), tail, old, feed[0].stays, cython.address(kept),
+        feed[0].slices + feed[0].used, cython.address(events), tail, old, feed[0].stays, kept,
         newest + weigh_fed(feed, tail, old), cython.address(feed[0].plan), INFINITY,
     )  # fmt: skip
-    if kept:  # these move up to the newest ones, once the others are counted
+    if kept[0]:  # these move up to the newest ones, once the others are counted
         if not count_all(feed):
             return False
-        for i in range(1, kept + 1):
-            move_event(feed, feed[0].stays[kept - i], old - i)
-    feed[0].start = old - kept
-    feed[0].arrivals = newest + weigh_fed(feed, old - kept, old)
+        for i in range(1, kept[0] + 1):
+            move_event(feed, feed[0].stays[kept[0] - i], old - i)
+    feed[0].start = old - kept[0]
+    feed[0].arrivals = newest + weigh_fed(feed, old - kept[0], old)
     return join_draft(feed, newest)
 
 
@@ -498,11 +502,8 @@ def count_all(feed: cython.pointer(Feed)) -> cython.bint:
     """Let each slice consist of one table and no events, without a look at signals; False without memory."""
     done: cython.int = 0
     while done == 0:
-        done = count_some(feed, INFINITE_PATIENCE)
+        done = count_some(feed, ENDLESS)
     return done > 0
-
-
-INFINITE_PATIENCE = cython.declare(int64_t, 2**62)
 
 
 @cython.cfunc
@@ -552,9 +553,9 @@ def count_some(feed: cython.pointer(Feed), patience: int64_t) -> cython.int:
 
 @cython.cfunc
 @cython.nogil
-def unchanged(slice: cython.pointer(Slice)) -> cython.bint:
+def unchanged(one: cython.pointer(Slice)) -> cython.bint:
     """Whether a slice of the draft has one table and nothing else."""
-    return slice[0].high - slice[0].low == 1 and slice[0].end == slice[0].begin
+    return one[0].high - one[0].low == 1 and one[0].end == one[0].begin
 
 
 @cython.cfunc
@@ -623,7 +624,8 @@ def counted_table(
     begin: int64_t = feed[0].slices[slot].begin
     end: int64_t = feed[0].slices[slot].end
     i: int64_t
-    memset(cells, 0, cython.cast(cython.size_t, 32 * words) * cython.sizeof(cells[0]))
+    for i in range(32 * words):
+        cells[i] = 0
     if high > low:  # a slice that was there leaves some events out, a new one has all of its range
         for i in range(first_left_out(feed, begin), feed[0].left_out_count):
             if feed[0].left_out[i] >= end:
@@ -632,9 +634,7 @@ def counted_table(
             begin = feed[0].left_out[i] + 1
     count_range(feed, begin, end, cells)
     if with_tables:
-        unpack_many(
-            feed[0].sources + low, high - low, words, cells, feed[0].cells + sum_words(words)
-        )  # fmt: skip
+        unpack_many(feed[0].sources + low, high - low, words, cells, feed[0].cells + sum_words(words))
     return pack(cells, words)
 
 

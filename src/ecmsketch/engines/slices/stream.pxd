@@ -1,7 +1,6 @@
 from libc.stdint cimport int64_t, uint64_t
 
-from ecmsketch.engines.slices.feeding cimport Feed
-from ecmsketch.engines.slices.types cimport Batch, Events, Plan, Slice
+from ecmsketch.engines.slices.types cimport Batch, Events, Feed, Plan, Slice
 
 # Slices lie in a block of memory, shared by reference counts: [references, how many, bytes of their tables], then the slices.
 # The block has one reference to each table.

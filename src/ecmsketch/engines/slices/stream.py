@@ -27,7 +27,6 @@ from cython.cimports.ecmsketch.engines.slices.events import (
     tick_of,
 )
 from cython.cimports.ecmsketch.engines.slices.feeding import (
-    Feed,
     absorb,
     absorb_late,
     age_moved,
@@ -47,7 +46,7 @@ from cython.cimports.ecmsketch.engines.slices.feeding import (
 )
 from cython.cimports.ecmsketch.engines.slices.profile import SLICE_WORDS
 from cython.cimports.ecmsketch.engines.slices.tables import pack, release, retain, unpack
-from cython.cimports.ecmsketch.engines.slices.types import Batch, Events, Slice
+from cython.cimports.ecmsketch.engines.slices.types import Batch, Events, Feed, Slice
 from cython.cimports.ecmsketch.kernels.hashing import RowHashes, xxhash64
 from cython.cimports.ecmsketch.kernels.memory import allocate, int64s, uint64s
 from cython.cimports.ecmsketch.kernels.sorting import in_order, sort_ticks
@@ -120,14 +119,16 @@ class SliceStream:
         """Another stream that shares everything."""
         self.check()
         fork: SliceStream = SliceStream.__new__(SliceStream)
-        fork.config, fork.rows, fork.plan = self.config, self.rows, self.plan
+        fork.config, fork.rows = self.config, self.rows
+        cython.address(fork.plan)[0] = self.plan
         fork.levels, fork.fresh, fork.slices_id = self.levels, self.fresh, self.slices_id
         if self.slice_memory != cython.NULL:
             retain_slices(self.slice_memory)
             fork.slice_memory, fork.slices, fork.used = self.slice_memory, self.slices, self.used
         if self.event_memory != cython.NULL:
             retain_events(self.event_memory)
-            fork.event_memory, fork.events = self.event_memory, self.events
+            fork.event_memory = self.event_memory
+            cython.address(fork.events)[0] = self.events
         return fork
 
     def fork(self) -> SliceStream:
@@ -181,7 +182,7 @@ class SliceStream:
         """Let events in a block be those of the stream."""
         release_events(self.event_memory)
         self.event_memory = memory
-        self.events = events[0]
+        cython.address(self.events)[0] = events[0]
 
     # Feeding: only forks that nobody else sees
 
@@ -209,9 +210,10 @@ class SliceStream:
         """Count arrivals that are sorted by tick and lie anywhere inside the window, which ends at `now`."""
         batch = cython.declare(Batch)
         feed = cython.declare(Feed)
-        at: int64_t = 0
+        at = cython.declare(int64_t[1])
         done: cython.int = 0
         self.check()
+        at[0] = 0
         _fill_batch(cython.address(batch), keys, ticks, weights)
         self.forget(now - self.plan.window)
         if batch.count == 0:
@@ -226,7 +228,7 @@ class SliceStream:
                 self.begin_draft(cython.address(feed))
             while done == 0:
                 with cython.nogil:
-                    done = absorb_late(cython.address(feed), cython.address(batch), cython.address(at))
+                    done = absorb_late(cython.address(feed), cython.address(batch), at)
                 feed.work = 0
                 PyErr_CheckSignals()
             if done < 0:
@@ -269,8 +271,8 @@ class SliceStream:
         events = cython.declare(Events)
         memory: cython.p_void = cython.NULL
         if batch[0].count == 0:
-            events.keys, events.offsets, events.wide, events.weights = cython.NULL, cython.NULL, cython.NULL, cython.NULL
-            events.base, events.count = 0, 0
+            events.keys, events.weights, events.base, events.count = cython.NULL, cython.NULL, 0, 0
+            events.offsets, events.wide = cython.NULL, cython.NULL
             self.keep_events(memory, cython.address(events))
             return 0
         memory = pack_events(batch, 0, cython.address(events))
@@ -284,7 +286,7 @@ class SliceStream:
     def append(self, batch: cython.pointer(Batch)) -> cython.int:
         """Put events without weights behind the others."""
         events = cython.declare(Events)
-        events = self.events
+        cython.address(events)[0] = self.events
         total: int64_t = events.count + batch[0].count
         spare: int64_t = min(total, self.plan.recent + self.plan.block) // SLACK + 8
         memory: cython.p_void = append_events(self.event_memory, cython.address(events), batch, spare)
@@ -346,7 +348,7 @@ class SliceStream:
             feed.end, feed.fresh = known, self.fresh
             _absorb(cython.address(feed), known + batch[0].count)
             if feed.start >= known:  # all events that are left are from the batch
-                rest = batch[0]
+                cython.address(rest)[0] = batch[0]
                 rest.keys, rest.ticks = rest.keys + (feed.start - known), rest.ticks + (feed.start - known)
                 rest.count -= feed.start - known
                 self.pack(cython.address(rest))
@@ -484,7 +486,6 @@ class SliceStream:
     def digest(self) -> tuple[int, ...]:
         """Numbers for what the stream holds: they order the parts of a union, however these were given."""
         found = digest_events(cython.address(self.events))
-        i: int64_t
         if self.used:
             facts = self.facts()
             found += (xxhash64(cython.cast(cython.pointer(uint8_t), int64s(facts)), 80 * self.used, 0),)
@@ -741,9 +742,7 @@ def _take_slices(feed: cython.pointer(Feed), parts: list, limit: int64_t) -> cyt
         raise MemoryError
     lasts: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), memory)
     order: cython.pointer(int64_t) = lasts + count
-    found: cython.pointer(cython.pointer(Slice)) = cython.cast(
-        cython.pointer(cython.pointer(Slice)), lasts + 4 * count
-    )
+    found: cython.pointer(cython.pointer(Slice)) = cython.cast(cython.pointer(cython.pointer(Slice)), lasts + 4 * count)
     for item in parts:
         part = cython.cast(SliceStream, item)
         for i in range(part.used):

@@ -16,8 +16,12 @@ cdef struct TableWork:      # memory in which tables are written and read, one a
     double* past            # the forecast of each cell before it is scaled, and of the arrivals
     CodeLengths* lengths
     void* memory
+    uint8_t* out            # tables that were written, in memory of their own
+    int64_t size
+    int64_t capacity
 
-cdef bint new_work(int64_t cells, TableWork* work) noexcept nogil     # free(work.memory) afterwards
+cdef bint new_work(int64_t cells, TableWork* work) noexcept nogil     # free_work afterwards, also if it fails
+cdef void free_work(TableWork* work) noexcept nogil
 # How the table in `work` is written (twice the parameter, and 1 for differences) and in how many bits; put_numbers writes it.
 cdef int64_t judge_table(int64_t arrivals, TableWork* work, int64_t* size) noexcept nogil
 cdef int64_t put_numbers(uint64_t* numbers, int64_t count, int64_t parameter, uint8_t* out) noexcept nogil

@@ -1,7 +1,7 @@
 """Tables of slices as bits (docs/format.md, "Slices"): exponential Golomb codes of cells, or of differences.
 
-A number c is written as q = (c >> parameter) + 1 in Elias' gamma code (as many zeros as q has bits after its first, then
-q), then the `parameter` low bits of c. Of the parameters with which a table is shortest, the smallest is used. The
+A number c is written as q = (c >> parameter) + 1 in Elias' gamma code (as many zeros as q has bits after its first,
+then q), then the `parameter` low bits of c. Of the parameters with which a table is shortest, the smallest is used. The
 numbers are the cells, or, if that makes them smaller on the whole, their differences from a forecast: the sum of the
 tables before it, each counted half as much as the one after it, scaled to the slice's arrivals. Readers check every
 choice, so a table has one encoding.
@@ -40,7 +40,7 @@ def count_number(lengths: cython.pointer(CodeLengths), number: uint64_t, lane: i
         lengths[0].small[4 * cython.cast(int64_t, number) + lane] += 1
     else:
         bits = 64 - leading_zeros(number)
-        ones = leading_zeros(~cython.cast(uint64_t, number << (64 - bits)))
+        ones = leading_zeros(cython.cast(uint64_t, ~cython.cast(uint64_t, number << (64 - bits))))
         lengths[0].ones[bits * (bits - 1) // 2 + ones - 1] += 1
     lengths[0].sum = cython.cast(uint64_t, lengths[0].sum + number)
     lengths[0].largest |= number
@@ -48,9 +48,7 @@ def count_number(lengths: cython.pointer(CodeLengths), number: uint64_t, lane: i
 
 @cython.cfunc
 @cython.nogil
-def best_parameter(
-    lengths: cython.pointer(CodeLengths), count: int64_t, size: cython.pointer(int64_t)
-) -> int64_t:
+def best_parameter(lengths: cython.pointer(CodeLengths), count: int64_t, size: cython.pointer(int64_t)) -> int64_t:
     """The parameter with which the numbers noted are shortest, and the bits that they then take. Forgets them.
 
     A number of b bits takes one bit more than b - parameter says if it begins with as many ones.
@@ -70,7 +68,7 @@ def best_parameter(
         some = small[4 * number] + small[4 * number + 1] + small[4 * number + 2] + small[4 * number + 3]
         if number > 0 and some > 0:
             bits = 64 - leading_zeros(cython.cast(uint64_t, number))
-            place = leading_zeros(~(cython.cast(uint64_t, number) << (64 - bits)))
+            place = leading_zeros(cython.cast(uint64_t, ~(cython.cast(uint64_t, number) << (64 - bits))))
             ones[bits * (bits - 1) // 2 + place - 1] += some
         small[4 * number] = small[4 * number + 1] = small[4 * number + 2] = small[4 * number + 3] = 0
     for bits in range(2, top + 1):  # from numbers that begin with so many ones to those with as many or more
@@ -295,6 +293,7 @@ def new_work(cells: int64_t, work: cython.pointer(TableWork)) -> cython.bint:
     """Memory for tables of so many cells, without a past; False if there is none."""
     words: int64_t = (cells + 31) // 32
     size: int64_t = 8 * (32 * words + 2 * cells + 1)
+    memset(work, 0, cython.sizeof(TableWork))
     work[0].memory = allocate(size + cython.cast(int64_t, cython.sizeof(CodeLengths)))
     if work[0].memory == cython.NULL:
         return False
@@ -306,6 +305,14 @@ def new_work(cells: int64_t, work: cython.pointer(TableWork)) -> cython.bint:
     work[0].past = cython.cast(cython.pointer(cython.double), work[0].numbers + cells)
     work[0].lengths = cython.cast(cython.pointer(CodeLengths), work[0].past + cells + 1)
     return True
+
+
+@cython.cfunc
+@cython.nogil
+def free_work(work: cython.pointer(TableWork)) -> cython.void:
+    """Give the memory of tables back."""
+    free(work[0].memory)
+    free(work[0].out)
 
 
 @cython.cfunc
@@ -332,14 +339,14 @@ def read_table(
     rows: cython.pointer(Row), depth: int64_t, work: cython.pointer(TableWork),
 ) -> cython.bint:  # fmt: skip
     """Whether the bytes at .. end - 1 are those of a table with so many arrivals. It becomes past."""
-    size: int64_t = 0
+    size = cython.declare(int64_t[1])
     known: cython.bint = has_forecast(arrivals, work)
     differs: cython.bint = how & 1 != 0
     if differs and not known:
         return False
     if not get_numbers(data, at, end, how >> 1, work[0].cells, work[0].numbers, work[0].lengths):
         return False
-    if best_parameter(work[0].lengths, work[0].cells, cython.address(size)) != how >> 1:
+    if best_parameter(work[0].lengths, work[0].cells, size) != how >> 1:
         return False
     if differs:
         if not restore(arrivals, work):
@@ -388,13 +395,13 @@ def write_numbers(numbers: NDArray[np.int64]) -> tuple[int, bytes]:
     count: int64_t = len(numbers)
     lengths = cython.declare(CodeLengths)
     given: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), int64s(numbers))
-    size: int64_t = 0
+    size = cython.declare(int64_t[1])
     j: int64_t
     memset(cython.address(lengths), 0, cython.sizeof(CodeLengths))
     for j in range(count):
         count_number(cython.address(lengths), given[j], j & 3)
-    parameter: int64_t = best_parameter(cython.address(lengths), count, cython.address(size))
-    out = np.empty((size + 7) // 8 + 8, np.uint8)
+    parameter: int64_t = best_parameter(cython.address(lengths), count, size)
+    out = np.empty((size[0] + 7) // 8 + 8, np.uint8)
     written: int64_t = put_numbers(given, count, parameter, bytes_of(out))
     return parameter, out[:written].tobytes()
 
@@ -406,9 +413,7 @@ def read_numbers(data: bytes, parameter: int, count: int) -> NDArray[np.int64] |
     numbers = np.empty(some, np.int64)
     found: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), int64s(numbers))
     memset(cython.address(lengths), 0, cython.sizeof(CodeLengths))
-    good: cython.bint = get_numbers(
-        bytes_of(data), 0, len(data), parameter, some, found, cython.address(lengths)
-    )
+    good: cython.bint = get_numbers(bytes_of(data), 0, len(data), parameter, some, found, cython.address(lengths))
     return numbers if good else None
 
 
@@ -416,17 +421,16 @@ def forecast_codes(tables: NDArray[np.int64], arrivals: NDArray[np.int64]) -> li
     """For tests: of each of some tables, whether it is written as differences, and the numbers that are written."""
     work = cython.declare(TableWork)
     cells: int64_t = tables.shape[1]
-    size: int64_t = 0
+    size = cython.declare(int64_t[1])
     how: int64_t
     i: int64_t
-    j: int64_t
     given: cython.pointer(int64_t) = int64s(tables)
     found = []
     if not new_work(cells, cython.address(work)):
         raise MemoryError
     for i in range(cython.cast(int64_t, len(tables))):
         memcpy(work.table, given + i * cells, cython.cast(cython.size_t, 8 * cells))
-        how = judge_table(arrivals[i], cython.address(work), cython.address(size))
-        found.append((bool(how & 1), [work.numbers[j] for j in range(cells)]))
-    free(work.memory)
+        how = judge_table(arrivals[i], cython.address(work), size)
+        found.append((bool(how & 1), [work.numbers[cell] for cell in range(cells)]))
+    free_work(cython.address(work))
     return found

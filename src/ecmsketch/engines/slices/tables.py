@@ -217,12 +217,12 @@ def read_cell(table: cython.pointer(uint64_t), words: int64_t, cell: int64_t) ->
 @cython.nogil
 def count_beyond(cells: cython.pointer(Cell), words: int64_t, planes: int64_t) -> int64_t:
     """How many cells need more than so many planes."""
+    wide: int64_t = (cython.cast(int64_t, 1) << (2 * planes)) - 1 if planes < 32 else 0
+    most: Cell = wide
     beyond: Cell = 0
-    most: Cell
     j: int64_t
-    if 2 * planes >= 8 * cython.cast(int64_t, cython.sizeof(beyond)) - 1:
+    if planes >= 32 or most != wide:  # no cell of this type holds more
         return 0
-    most = (cython.cast(int64_t, 1) << (2 * planes)) - 1
     for j in range(32 * words):
         beyond += 1 if cells[j] > most else 0
     return beyond
@@ -512,7 +512,7 @@ def move_to_plane(
 def too_large(entries: cython.pointer(uint64_t), count: int64_t) -> cython.bint:
     """Whether an entry would not fit when two are added."""
     j: int64_t
-    for j in range(count):
+    for j in range(count):  # noqa: SIM110
         if entries[j] >> (CELL_BITS + 2 * MOST_OVER_PLANES):
             return True
     return False

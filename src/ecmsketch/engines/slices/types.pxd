@@ -44,3 +44,33 @@ cdef struct Batch:          # plain columns of events while they are counted; we
     int64_t* ticks
     int64_t* weights
     int64_t count
+
+cdef struct Feed:         # what feeding.py works on
+    Plan plan
+    Slice* slices           # a draft of the slices; their tables are those of `sources`, but while they are counted
+    int64_t used
+    int64_t capacity
+    uint64_t** sources      # tables of which slices consist: low .. high - 1
+    int64_t source_count
+    int64_t source_capacity
+    uint64_t** shared       # tables that others have too: their references are given up with the GIL
+    int64_t shared_count
+    Events* packed          # the first `known` of the events that are fed; none where events move
+    int64_t known
+    uint64_t* keys          # the others
+    int64_t* ticks
+    int64_t* weights        # NULL: all are one
+    int64_t start           # the events start .. end - 1 are taken in and stay events
+    int64_t end
+    int64_t arrivals        # of these, if events may move
+    int64_t fresh           # events since the last block became slices
+    int64_t counted         # slices that are counted already
+    int64_t work            # about how many nanoseconds were worked since signals were looked at
+    int64_t* left_out       # events of `stays` that no slice counts though it covers their place
+    int64_t left_out_count
+    int64_t* stays
+    int64_t stays_words
+    int64_t* scratch
+    int64_t scratch_words
+    uint64_t* cells         # memory to count in
+    void* columns           # memory of keys, ticks and weights if they are copies

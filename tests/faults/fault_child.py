@@ -1,0 +1,208 @@
+"""Lets operations fail in the middle and looks at what is left: `fault_child.py COUNTER FAULT POINTS SEED OPERATION...`
+
+FAULT is what happens: `interrupt`, a KeyboardInterrupt at a random moment; `allocate`, the library's own allocations
+fail from the n-th on; `python`, the n-th allocation of Python's objects fails. A JSON line before and after each
+operation tells the parent process where this one crashed or hung.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from typing import Any
+
+import fault_operations
+from fault_operations import Operation, state_of, told
+
+MOST_TRIES = 3
+"""Points that are tried for each that is wanted: some come after the last call."""
+
+
+class Point:
+    """One operation with one fault in it."""
+
+    def __init__(self, operation: Operation):
+        self.operation = operation
+        self.sketches = operation.start()
+        self.at = 0
+
+    def work(self) -> None:
+        call, sketches = self.operation.call, self.sketches
+        for i in range(self.operation.calls):
+            self.at = i
+            call(sketches, i)
+
+
+class Replays:
+    """The states that an operation may leave, found by doing it without a fault."""
+
+    def __init__(self, operation: Operation):
+        self.operation = operation
+        self.known: dict[int, list[bytes]] = {}
+        self.answers: dict[int, str] = {}
+
+    def after(self, calls: int) -> list[bytes]:
+        if not self.operation.changes:
+            calls = 0
+        if calls not in self.known:
+            sketches = self.operation.start()
+            for i in range(calls):
+                self.operation.call(sketches, i)
+            self.known[calls] = state_of(sketches)
+        return self.known[calls]
+
+    def answer(self, call: int) -> str:
+        if call not in self.answers:
+            self.answers[call] = told(self.operation.call(self.operation.start(), call))
+        return self.answers[call]
+
+
+def look(point: Point, replays: Replays) -> str | None:
+    """What is wrong with the sketches after a fault."""
+    operation, at = point.operation, point.at
+    for sketch in point.sketches:
+        if not sketch.total().lower <= sketch.total().upper:
+            return "total() has bounds that no number lies between"
+    state = state_of(point.sketches)
+    if state == replays.after(at):
+        go_on = at
+    elif state == replays.after(at + 1):
+        go_on = at + 1
+    else:
+        return f"call {at}: the state is neither the one before nor the one after it"
+    if not operation.changes:
+        found = told(operation.call(point.sketches, at))
+        return None if found == replays.answer(at) else f"call {at} gives another answer when it is repeated"
+    end = min(operation.calls, go_on + 40)
+    for i in range(go_on, end):
+        operation.call(point.sketches, i)
+    return (
+        None if state_of(point.sketches) == replays.after(end) else f"going on after call {at} leads to another state"
+    )
+
+
+class Interrupts:
+    """A signal whose handler raises KeyboardInterrupt."""
+
+    expected = KeyboardInterrupt
+
+    def __init__(self, operation: Operation, rng: random.Random):
+        self.rng = rng
+        signal.signal(signal.SIGALRM, self._raise)
+        for _ in range(2):  # the first time compiles, or imports
+            point = Point(operation)
+            begin = time.perf_counter()
+            point.work()
+            self.took = time.perf_counter() - begin
+
+    @staticmethod
+    def _raise(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def run(self, point: Point, tried: int) -> None:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, max(self.rng.uniform(0, self.took), 2e-6))
+            point.work()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class Allocations:
+    """The library's own allocations fail, from one of them on."""
+
+    expected = MemoryError
+
+    def __init__(self, operation: Operation, rng: random.Random):
+        from ecmsketch.kernels import memory
+
+        self.rng, self.memory = rng, memory
+        point = Point(operation)
+        before = memory.allocations()
+        point.work()
+        self.count = memory.allocations() - before
+
+    def run(self, point: Point, tried: int) -> None:
+        few = tried if tried < 8 else self.rng.randrange(max(self.count, 1))
+        self.memory.fail_after(few)
+        try:
+            point.work()
+        finally:
+            self.memory.fail_after(-1)
+
+
+class PythonAllocations:
+    """One allocation of Python's fails."""
+
+    expected = MemoryError
+
+    def __init__(self, operation: Operation, rng: random.Random):
+        import _testcapi
+
+        self.rng, self.hooks, self.count = rng, _testcapi, 1
+        Point(operation).work()
+        while self.count < 2**20:
+            try:
+                self.run_at(Point(operation), self.count)
+            except MemoryError:
+                self.count *= 2
+            else:
+                break
+
+    def run_at(self, point: Point, number: int) -> None:
+        self.hooks.set_nomemory(number, number + 1)
+        try:
+            point.work()
+        finally:
+            self.hooks.remove_mem_hooks()
+
+    def run(self, point: Point, tried: int) -> None:
+        even = self.rng.random() < 0.5
+        number = self.rng.randrange(self.count) if even else int(self.count ** self.rng.random()) - 1
+        self.run_at(point, number)
+
+
+FAULTS = {"interrupt": Interrupts, "allocate": Allocations, "python": PythonAllocations}
+
+
+def outcome(operation: Operation, fault: str, points: int, seed: int) -> dict[str, Any]:
+    """How often an operation was stopped, and what was wrong then."""
+    rng = random.Random(f"{seed} {operation.name}")
+    faults, replays, wrong, hit = FAULTS[fault](operation, rng), Replays(operation), [], 0
+    for tried in range(MOST_TRIES * points):
+        if hit >= points:
+            break
+        point = Point(operation)
+        try:
+            faults.run(point, tried)
+        except faults.expected:
+            hit += 1
+        except Exception as error:
+            wrong.append(f"call {point.at} raises {type(error).__name__}: {error}")
+            hit += 1
+        try:
+            found = look(point, replays)
+        except Exception as error:
+            found = f"after call {point.at} was stopped, {type(error).__name__}: {error}"
+        if found is not None:
+            wrong.append(found)
+    return {"hit": hit, "wrong": len(wrong), "examples": [text[:300] for text in dict.fromkeys(wrong)][:3]}
+
+
+def main() -> None:
+    counter, fault, points, seed, *names = sys.argv[1:]
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    known: dict[str, Operation] = fault_operations.operations(counter)
+    for name in names:
+        out.write(json.dumps({"begins": name}) + "\n")
+        out.flush()
+        out.write(json.dumps({"ends": name, **outcome(known[name], fault, int(points), int(seed))}) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()
