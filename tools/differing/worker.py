@@ -19,7 +19,10 @@ from programs import Step, make_program
 
 import ecmsketch as ecm
 from ecmsketch.errors import EcmError
-from ecmsketch.sketch.uniting import unite
+try:
+    from ecmsketch.sketch.uniting import unite
+except ImportError:
+    from ecmsketch.sketch.merging import unite
 
 FACTS = (
     "now", "is_empty", "first_tick", "late_counted", "late_dropped", "merge_levels", "epsilon", "bucket_count",
@@ -171,6 +174,16 @@ class Run:
         return {**found, "kinds": repr(sorted(sketch.kinds)), "bytes": sketch.serialize()}
 
 
+def surely_nothing(found: Any, slots: Slots, step: Step) -> Any:
+    """An answer of an empty sketch with confidence 1: the old version gave that of its config (an intended change)."""
+    sketches = [slots.get(step.slot)] + [slots.get(step.args[0])] * (step.verb == "inner_product")
+    if not hasattr(found, "confidence") or not any(sketch is not None and sketch.is_empty for sketch in sketches):
+        return found
+    if np.any(found.upper):
+        return found
+    return type(found)(found.value, found.lower, found.upper, 1.0)
+
+
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Run the program of a request; what is told about each of its steps."""
     steps = make_program(request["seed"], request["profile"], frozenset(request["exclude"]))
@@ -181,7 +194,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             continue
         try:
             found = run.do(step)
-            text = canonical(found)
+            text = canonical(surely_nothing(found, run.slots, step))
         except EmptySlotError as error:
             text = f"no sketch {error}"
         except EcmError as error:

@@ -1,18 +1,21 @@
-"""Arrivals from outside, checked and in order, as the counters want them."""
+"""Arrivals from outside, checked and in order, as engines count them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecmsketch.config import SketchConfig
-from ecmsketch.engines.contract import MAX_ARRIVALS, Ints
 from ecmsketch.errors import InputError
 from ecmsketch.inputs.columns import INT64, as_column, is_int64, packed, wrong_type
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, check_tick, to_ticks
 from ecmsketch.kernels.sorting import is_sorted, sort_by_tick
+
+Ints = NDArray[np.int64]
+
+MAX_ARRIVALS = 2**53
+"""Most arrivals of all items inside one window: floats count exactly up to here."""
 
 
 class Batch(NamedTuple):
@@ -31,7 +34,7 @@ class Batch(NamedTuple):
         """The same arrivals sorted by tick. Arrivals on one tick keep their order."""
         if is_sorted(self.ticks):
             return self
-        ticks, order = self.ticks.copy(), np.arange(len(self.ticks))
+        ticks, order = self.ticks.copy(), np.arange(len(self.ticks), dtype=np.int64)
         sort_by_tick(ticks, order)
         return Batch(self.items[order], ticks, None if self.weights is None else self.weights[order])
 
@@ -51,6 +54,18 @@ def concatenate(batches: list[Batch]) -> Batch:
         np.concatenate([batch.ticks for batch in batches]),
         np.concatenate([batch.explicit_weights() for batch in batches]),
     )
+
+
+class ClockConfig(Protocol):
+    """What a sketch's config says about ticks."""
+
+    @property
+    def model(self) -> str:
+        """Either "time", or "count" if an arrival's tick is its number."""
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of ticks."""
 
 
 class Prepared(NamedTuple):
@@ -74,7 +89,7 @@ class Prepared(NamedTuple):
         return self.batch._replace(ticks=ticks)
 
 
-def prepare_batch(hashed: NDArray[np.uint64], ticks: Any, weights: Any, config: SketchConfig) -> Prepared:
+def prepare_batch(hashed: NDArray[np.uint64], ticks: Any, weights: Any, config: ClockConfig) -> Prepared:
     """Check and sort arrivals; those of weight zero are left out."""
     counts, lightest = (None, 1) if weights is None else _to_weights(weights)
     if counts is not None and len(counts) != len(hashed):

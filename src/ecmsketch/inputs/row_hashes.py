@@ -15,7 +15,7 @@ from numba import uint32, uint64
 from numpy.typing import NDArray
 
 from ecmsketch.kernels import kernel
-from ecmsketch.kernels.hashing import mix_word, splitmix64
+from ecmsketch.kernels.splitmix import mix_word, splitmix64
 
 CHUNK = 4096
 """Items hashed at a time in all rows: their mixed words stay in the processor's cache."""

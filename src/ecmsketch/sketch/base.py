@@ -223,7 +223,7 @@ class BaseSketch(Ingest, ABC):
         config = self.config.replace(**changes)
         with self._lock:
             state = self._state()
-            return self._of(state._replace(engine=state.engine.copy(config), names=dict(state.names)))
+            return self._of(state._replace(engine=state.engine.copy(config)))
 
     def __copy__(self) -> Self:
         return self.copy()

@@ -11,6 +11,7 @@ arrival is taken as a whole in the moment in which `count` changes.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import cython
@@ -87,7 +88,7 @@ class State(NamedTuple):
     """(heavy_hitters=True) Candidates among the arrivals."""
     late_frequent: FrequentItems | None = None
     """(cells, heavy_hitters=True) Candidates among settled late arrivals."""
-    names: Names = {}
+    names: Names = MappingProxyType({})  # type: ignore[assignment]
     """Names of the candidates, and of arrivals that may become candidates."""
     kinds: Kinds = NOTHING
     """Whether integers, texts or rows of both were counted; none for a PrefixSketch, whose items are numbers."""
@@ -204,7 +205,8 @@ class Ingest:
         """Let a state be this sketch's."""
         now = state.engine.now
         clock: int64_t = _MIN if now is None else now
-        self._engine, self._frequent, self._late_frequent, self._names, self._kinds = state
+        self._engine, self._frequent, self._late_frequent, names, self._kinds = state
+        self._names = dict(names)  # names are noted in place
         self._clock = clock
         self._plain_kinds = False
         return 0
@@ -466,7 +468,7 @@ class Ingest:
             return 0
         if weights != cython.NULL and self._weights == cython.NULL:
             self._add_weights()
-        if self._named and not self._sources.keep(items, hashed, batch, self._count):
+        if self._named and (batch.items is not hashed or not self._sources.keep(items, self._count)):
             return 0
         memcpy(self._keys + self._count, keys, cython.cast(cython.size_t, 8 * events))
         memcpy(self._ticks + self._count, moments, cython.cast(cython.size_t, 8 * events))

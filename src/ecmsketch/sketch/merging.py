@@ -109,7 +109,7 @@ def _merge_once(states: list[State]) -> State:
     now = max((state.engine.now for state in states if state.engine.now is not None), default=None)
     if len(full) < 2 or now is None:
         result = (full or states)[0]
-        result = result._replace(engine=result.engine.copy(), names=dict(result.names))
+        result = result._replace(engine=result.engine.copy())
         result.engine.now = now
     else:
         full = [_settled(state) for state in full]
@@ -153,7 +153,7 @@ def concat_states(states: list[State]) -> State:
 
 def _in_sequence(states: list[State]) -> list[State]:
     """Copies of consecutive segments: each clock not before those of earlier ones, count-based ones numbered on."""
-    segments = [state._replace(engine=state.engine.copy(), names=dict(state.names)) for state in states]
+    segments = [state._replace(engine=state.engine.copy()) for state in states]
     for at, (before, after) in enumerate(pairwise(states), 1):
         clock = segments[at - 1].engine.now
         if after.engine.config.model == "count":

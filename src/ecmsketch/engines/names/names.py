@@ -79,17 +79,18 @@ class Sources:
     """The items of batches that wait to be counted, by the places of their hashes among all that wait."""
 
     def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._parts: list[Any] = []
+        self._batches: list[tuple[int, Any]] = []
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._batches)
 
     def __getitem__(self, place: int) -> Any:
         """The item at a place; 0, which needs no name, where none was kept."""
-        part = bisect_right(self._starts, place) - 1
-        within = place - self._starts[part]
-        return item_at(self._parts[part], within) if part >= 0 and within < len(self._parts[part]) else 0
+        at = bisect_right(self._batches, place, key=_start_of) - 1
+        if at < 0:
+            return 0
+        start, items = self._batches[at]
+        return item_at(items, place - start) if place - start < len(items) else 0
 
     def keep(self, items: Any, start: int) -> bool:
         """Keep what tells the names of a batch whose hashes begin at a place, in its order; False if that takes too
@@ -101,9 +102,12 @@ class Sources:
             items = items.copy()  # the caller may change them
         elif not type(items).__module__.startswith("pyarrow") or columns_of(items) is not None:
             return False
-        self._starts.append(start)
-        self._parts.append(items)
+        self._batches.append((start, items))
         return True
+
+
+def _start_of(batch: tuple[int, Any]) -> int:
+    return batch[0]
 
 
 def encode_names(names: Iterable[Name]) -> bytes:
