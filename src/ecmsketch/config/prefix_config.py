@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ecmsketch.config.sketch_config import MAX_CELLS, SketchConfig
 from ecmsketch.errors import ConfigError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 from ecmsketch.inputs.row_hashes import RowHashes, direct_row, row_hashes, stack_rows
 from ecmsketch.kernels.splitmix import GOLDEN
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import int64
 from numpy.typing import NDArray
-from xxhash import xxh64_intdigest
+from ecmsketch.kernels.hashing import hash_bytes as xxh64_intdigest
 
 from ecmsketch.errors import FormatError
 from ecmsketch.inputs.items import columns_of, hash_item

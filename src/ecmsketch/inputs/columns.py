@@ -1,8 +1,9 @@
-"""Columns from outside: one dimension, nothing missing."""
+"""Values from outside: columns of one dimension with nothing missing, and what counts as a whole number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -11,6 +12,22 @@ from numpy.typing import NDArray
 from ecmsketch.errors import InputError
 
 INT64, UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
+NUMPY_INTEGERS: frozenset[Any] = frozenset(
+    (np.int8, np.int16, np.int32, np.int64, np.longlong, np.uint8, np.uint16, np.uint32, np.uint64, np.ulonglong)
+)
+"""The classes of numpy's integers."""
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Whether a value is a whole number: neither a truth value nor a timedelta64, which numpy derives from integers."""
+    if value.__class__ is int or value.__class__ in NUMPY_INTEGERS:  # asking an abstract class takes far longer
+        return True
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a real number, whole or not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_int64(values: Any) -> TypeGuard[NDArray[np.int64]]:
@@ -18,9 +35,9 @@ def is_int64(values: Any) -> TypeGuard[NDArray[np.int64]]:
     return values.__class__ is np.ndarray and values.dtype is INT64 and values.ndim == 1
 
 
-def packed(column: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
-    """A column of some type without gaps, which can be written. For one that cannot, kernels are compiled anew."""
-    column = np.ascontiguousarray(column, kind)
+def packed(column: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A column of some type without gaps, which can be written."""
+    column = np.ascontiguousarray(column, dtype)
     return column if column.flags.writeable else column.copy()
 
 

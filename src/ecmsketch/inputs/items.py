@@ -14,14 +14,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xxhash import xxh64_intdigest
 
 from ecmsketch.errors import InputError
-from ecmsketch.inputs.columns import INT64, UINT64, adopt, as_column, count_missing, missing_values, packed, wrong_type
-from ecmsketch.inputs.integers import NUMPY_INTEGERS, is_integer
+from ecmsketch.inputs.columns import (
+    INT64,
+    NUMPY_INTEGERS,
+    UINT64,
+    adopt,
+    as_column,
+    count_missing,
+    is_integer,
+    missing_values,
+    packed,
+    wrong_type,
+)
 from ecmsketch.inputs.kinds import Hashed
-from ecmsketch.inputs.utf8 import utf8_many
-from ecmsketch.inputs.xxhash64 import STRING_SEED, xxhash64_many
+from ecmsketch.kernels.hashing import STRING_SEED, hash_bytes, hash_many, hash_text
+from ecmsketch.kernels.text import utf8_many
 
 _MASK = 2**64 - 1
 Keys = NDArray[np.uint64]
@@ -38,7 +47,7 @@ def hash_item(item: Any) -> int:
     """The 64 bits of one item."""
     if isinstance(item, str):
         try:
-            return xxh64_intdigest(item.encode(), STRING_SEED)
+            return hash_text(item) if item.__class__ is str else hash_bytes(item.encode())
         except UnicodeEncodeError as error:
             raise InputError(f"item: expected text that UTF-8 can hold, got {item!r}") from error
     if item.__class__ is int and 0 <= item <= _MASK:
@@ -48,7 +57,7 @@ def hash_item(item: Any) -> int:
     if item.__class__ in NUMPY_INTEGERS:
         return int(item) & _MASK
     if isinstance(item, bytes):
-        return xxh64_intdigest(item, STRING_SEED)
+        return hash_bytes(item)
     if isinstance(item, tuple) and len(item) > 1:
         return _hash_tuple(item)
     if is_integer(item) or isinstance(item, bool):
@@ -67,11 +76,11 @@ def _hash_tuple(item: tuple[Any, ...]) -> int:
     for part in item:
         if part.__class__ is str:  # the usual parts first, without a call
             try:
-                digest = xxh64_intdigest(part.encode(), digest)
+                digest = hash_text(part, digest)
             except UnicodeEncodeError:
                 digest = _hash_part(part, digest)  # says what is wrong with it
         elif part.__class__ is int and 0 <= part <= _MASK:
-            digest = xxh64_intdigest(_UINT64.pack(part), digest)
+            digest = hash_bytes(_UINT64.pack(part), digest)
         else:
             digest = _hash_part(part, digest)
     return digest
@@ -82,8 +91,8 @@ def _hash_part(part: Any, seed: int) -> int:
         raise InputError(f"item: expected a tuple of str, bytes and int, got a tuple inside it: {part!r}")
     digest = hash_item(part)  # says what is wrong with it
     if isinstance(part, str | bytes):
-        return xxh64_intdigest(part.encode() if isinstance(part, str) else part, seed)
-    return xxh64_intdigest(digest.to_bytes(8, "little"), seed)
+        return hash_bytes(part.encode() if isinstance(part, str) else part, seed)
+    return hash_bytes(digest.to_bytes(8, "little"), seed)
 
 
 def columns_of(items: Any) -> list[Any] | None:
@@ -200,7 +209,7 @@ def _hash_unicode(column: NDArray[Any], seeds: Seeds) -> NDArray[np.uint64]:
 
 
 def _hash_text(text: NDArray[np.uint8], starts: Any, ends: Any, seeds: Seeds) -> NDArray[np.uint64]:
-    return xxhash64_many(text, starts, ends, np.full(len(starts), STRING_SEED, np.uint64) if seeds is None else seeds)
+    return hash_many(text, starts, ends, STRING_SEED if seeds is None else seeds)
 
 
 def _hash_objects(items: list[Any], seeds: Seeds) -> NDArray[np.uint64]:

@@ -2,40 +2,71 @@
 
 All conversions use whole numbers, and those of Python where 64 bits may not suffice. A result is exact, or refused.
 A moment inside a tick counts as that tick (rounded down); a length of time must be a whole number of ticks.
+
+`update` converts a moment for every arrival, so every unit has its own functions, by the class of the moment
+(`quick_converters`). A result of theirs outside MIN_TICK .. MAX_TICK means that `to_tick` has to look at the moment: it
+is of another class, or wrong.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import date, datetime, timedelta
-from typing import Any
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from math import gcd
+from struct import Struct
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import InputError
-from ecmsketch.inputs.columns import INT64, as_column, count_missing, is_int64, missing_values, packed, wrong_type
-from ecmsketch.inputs.integers import is_integer
-from ecmsketch.inputs.quick_ticks import quick_tick
-from ecmsketch.inputs.tick_units import (
-    ATTOSECONDS,
-    MAX_TICK,
-    MIN_TICK,
-    NO_TICK,
-    NUMPY_NAT,
-    TICKS_PER_DAY,
-    UNITS,
-    ratio,
+from ecmsketch.inputs.columns import (
+    INT64,
+    NUMPY_INTEGERS,
+    as_column,
+    count_missing,
+    is_int64,
+    is_integer,
+    missing_values,
+    packed,
+    wrong_type,
 )
-
-__all__ = ["MAX_TICK", "MIN_TICK", "NO_TICK", "TICKS_PER_DAY", "UNITS", "Span", "Tick", "check_tick", "to_span",
-           "to_tick", "to_ticks"]  # fmt: skip
 
 Tick = int | np.integer[Any] | date | np.datetime64
 Span = int | np.integer[Any] | timedelta | np.timedelta64
 
 _MOST_YEARS = 10**16
 """numpy converts so many years into days without overflow. Ticks do not reach as far."""
+Converters = dict[type, Callable[[Any], int]]
+
+_PER_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
+_SECONDS = {"m": 60, "h": 3600, "D": 86_400}
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_QUARTER = timedelta(minutes=15)
+_EVER = 10**12
+"""More seconds than the calendar of datetimes has."""
+_INT64 = Struct("q")
+
+TICKS_PER_DAY = {
+    "ns": 86_400 * 10**9, "us": 86_400 * 10**6, "ms": 86_400 * 10**3, "s": 86_400, "m": 1440, "h": 24, "D": 1,
+}  # fmt: skip
+UNITS = tuple(TICKS_PER_DAY)
+MIN_TICK = -(2**61)
+MAX_TICK = 2**62
+NO_TICK = MIN_TICK - 1
+"""What `quick_tick` returns if it cannot convert a moment."""
+
+ATTOSECONDS = {
+    "as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": 10**18,
+    "m": 60 * 10**18, "h": 3600 * 10**18, "D": 86_400 * 10**18, "W": 7 * 86_400 * 10**18,
+}  # fmt: skip
+"""Lengths of numpy's units. Years and months have no fixed length."""
+NUMPY_NAT = -(2**63)
+"""The 64 bits of a datetime64 that is missing."""
 
 
 def to_tick(moment: Any, unit: str | None) -> int:
@@ -183,3 +214,156 @@ def check_tick(tick: int) -> int:
     if not MIN_TICK <= tick <= MAX_TICK:
         raise InputError(f"tick: expected a value from -2**61 to 2**62, got {tick}")
     return tick
+
+
+@lru_cache(maxsize=16)
+def quick_converters(unit: str | None) -> Converters:
+    """How moments become ticks of a unit, by their class. Without a unit only integers do."""
+    converters: Converters = dict.fromkeys(NUMPY_INTEGERS, int) | {type(None): lambda _: NO_TICK}
+    if unit is not None:
+        converters |= {datetime: _from_datetime(unit), date: _from_date(unit), np.datetime64: _from_datetime64(unit)}
+    return converters
+
+
+def quick_tick(moment: Any, unit: str | None) -> int:
+    """The tick of a datetime or an integer of numpy, or of a class derived from these; NO_TICK for anything else."""
+    converters = quick_converters(unit)
+    convert = converters.get(moment.__class__)
+    if convert is None and unit is not None and isinstance(moment, datetime):
+        if hasattr(moment, "to_datetime64"):
+            return _from_timestamp(moment, unit)
+        convert = converters[datetime]
+    return NO_TICK if convert is None else convert(moment)
+
+
+def _from_datetime(unit: str) -> Callable[[datetime], int]:
+    """Make the function for datetimes."""
+    if unit in _SECONDS:
+        length = _SECONDS[unit]
+        return lambda moment: _seconds(moment) // length
+    finer = _PER_SECOND[unit]
+
+    def to_fractions(moment: datetime) -> int:
+        zone = moment.tzinfo
+        if zone is None or zone is UTC or zone is _offset.zone:  # whole seconds from UTC
+            return _seconds(moment) * finer + moment.microsecond * finer // 10**6
+        since = _since_epoch(moment, zone)
+        return (since.days * 86_400 + since.seconds) * finer + since.microseconds * finer // 10**6
+
+    return _seconds if unit == "s" else to_fractions
+
+
+def _seconds(moment: datetime) -> int:
+    """Whole seconds since 1970. A moment without a zone counts as UTC.
+
+    Two moments of one zone are subtracted without asking it for its offset, which takes a tenth of the time.
+    """
+    zone = moment.tzinfo
+    if zone is None:
+        since = moment - _EPOCH
+    elif zone is UTC:
+        since = moment - _EPOCH_UTC
+    else:
+        known, fold, first, end, offset, epoch = _offset
+        if zone is known:
+            since = moment - epoch
+            seconds = since.days * 86_400 + since.seconds
+            if first <= seconds < end and moment.fold == fold:
+                return seconds - offset
+        since = _since_epoch(moment, zone)
+    return since.days * 86_400 + since.seconds
+
+
+def _since_epoch(moment: datetime, zone: tzinfo) -> timedelta:
+    try:
+        since = moment - _EPOCH_UTC  # `astimezone` would overflow near the years 1 and 9999
+    except TypeError:  # a zone that does not know its offset
+        return moment.replace(tzinfo=None) - _EPOCH
+    with suppress(OverflowError):  # at an end of the calendar
+        _remember_offset(moment, zone)
+    return since
+
+
+class _Offset(NamedTuple):
+    """A zone's offset during some time, in seconds, and 1970 in that zone."""
+
+    zone: tzinfo
+    fold: int
+    first: int
+    end: int
+    offset: int
+    epoch: datetime
+
+
+_offset = _Offset(UTC, 0, 0, 0, 0, _EPOCH_UTC)
+"""The last offset that was asked for: asking a zone takes most of the time."""
+
+
+def _remember_offset(moment: datetime, zone: tzinfo) -> None:
+    """Remember the offset at a moment, if it is a whole number of seconds.
+
+    It is remembered for a quarter of an hour, in which no zone changes its offset twice: so one with the same offset at
+    both ends has it throughout. Zones with a fixed offset have it for ever. Zones of other classes may do anything.
+    """
+    global _offset  # one assignment, so other threads see the old one or the new one
+    offset = zone.utcoffset(moment)
+    if offset is None or offset.microseconds:
+        return
+    seconds, epoch = offset.days * 86_400 + offset.seconds, datetime(1970, 1, 1, tzinfo=zone)
+    if zone.__class__ is timezone:
+        _offset = _Offset(zone, moment.fold, -_EVER, _EVER, seconds, epoch)
+    elif zone.__class__ is ZoneInfo:
+        quarter = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
+        if zone.utcoffset(quarter) == offset == zone.utcoffset(quarter + _QUARTER):
+            since = quarter.replace(tzinfo=None) - _EPOCH
+            first = since.days * 86_400 + since.seconds
+            _offset = _Offset(zone, moment.fold, first, first + _QUARTER.seconds, seconds, epoch)
+
+
+def _from_date(unit: str) -> Callable[[date], int]:
+    per_day, epoch = TICKS_PER_DAY[unit], _EPOCH.toordinal()
+    return lambda moment: (moment.toordinal() - epoch) * per_day
+
+
+def _from_datetime64(unit: str) -> Callable[[np.datetime64], int]:
+    """Make the function for numpy's moments. It remembers the last type: finding its ratio takes most of the time."""
+    last = np.dtype("M8[s]"), *ratio("s", 1, unit)
+    unpack = _INT64.unpack_from
+
+    def convert(moment: np.datetime64) -> int:
+        nonlocal last
+        kind, numerator, denominator = last
+        if moment.dtype != kind:
+            last = kind, numerator, denominator = moment.dtype, *_ticks_per_step(moment.dtype, unit)
+        steps: int = unpack(moment)[0]  # type: ignore[arg-type]
+        if steps == NUMPY_NAT or not numerator:
+            return NO_TICK
+        return steps if numerator == denominator else steps * numerator // denominator
+
+    return convert
+
+
+def _ticks_per_step(kind: np.dtype[Any], unit: str) -> tuple[int, int]:
+    """How many ticks a step of one of numpy's types is, as a fraction; 0 if it has no fixed length."""
+    source, count = np.datetime_data(kind)
+    return ratio(source, count, unit) if source in ATTOSECONDS else (0, 1)
+
+
+def _from_timestamp(moment: Any, unit: str) -> int:
+    """The tick of a moment of pandas, which is UTC inside, and has nanoseconds."""
+    try:
+        steps: int = moment.value
+    except (AttributeError, OverflowError, ValueError):
+        return quick_converters(unit)[np.datetime64](moment.to_datetime64())
+    if steps == NUMPY_NAT:
+        return NO_TICK
+    numerator, denominator = ratio("ns", 1, unit)
+    return steps * numerator // denominator
+
+
+@lru_cache(maxsize=256)
+def ratio(source: str, count: int, unit: str) -> tuple[int, int]:
+    """How many ticks `count` of a numpy unit are, as a fraction in lowest terms."""
+    numerator, denominator = count * ATTOSECONDS[source], ATTOSECONDS[unit]
+    common = gcd(numerator, denominator)
+    return numerator // common, denominator // common

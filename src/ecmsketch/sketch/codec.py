@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from xxhash import xxh64_intdigest
+from ecmsketch.kernels.hashing import hash_bytes as xxh64_intdigest
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.config.memory import HISTOGRAM_NBYTES

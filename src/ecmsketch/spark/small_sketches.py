@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecmsketch.counters.arrivals import Batch
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.kinds import INTEGER, NOTHING
 from ecmsketch.sketch.event_sketches import EventSketches
 from ecmsketch.spark.cleaning import Reasons, Rows, feed
