@@ -186,8 +186,10 @@ def test_sums_of_cells_that_wrap_are_not_taken_for_arrivals():
     for first, _ in rows_of(config):
         cells[first : first + 2**11] = 2**53
         cells[first + 2**11] = 6
-    with pytest.raises(FormatError, match="the table of slice 0 is malformed"):
-        decode(one_table(6, cells.tolist()), config, 0)
+    numbers = cells.tolist()
+    for parameter in range(5):  # those that fit the sum that wraps
+        with pytest.raises(FormatError, match="the table of slice 0 is malformed"):
+            decode(one_table(6, numbers, code=(2 * parameter, coded(numbers, parameter))), config, 0)
 
 
 @pytest.mark.parametrize("other", [-1, 1, 5])
