@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.counters.arrivals import Batch
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.kinds import INTEGERS, NOTHING, Hashed
 from ecmsketch.sketch.event_sketches import EventSketches
 

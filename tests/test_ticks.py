@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import InputError, QueryError
-from ecmsketch.inputs.quick_ticks import quick_tick
-from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, UNITS, to_span, to_tick, to_ticks
+from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, UNITS, quick_tick, to_span, to_tick, to_ticks
 
 SECONDS = {
     "as": Fraction(1, 10**18), "fs": Fraction(1, 10**15), "ps": Fraction(1, 10**12), "ns": Fraction(1, 10**9),

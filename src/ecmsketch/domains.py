@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import InputError
-from ecmsketch.inputs.columns import adopt, as_column, count_missing, missing_values, wrong_type
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import adopt, as_column, count_missing, is_integer, missing_values, wrong_type
 
 
 class Domain(NamedTuple):

@@ -17,7 +17,7 @@ from ecmsketch.engines.slices.bytes import decode, encode
 from ecmsketch.engines.slices.stream import SliceStream
 from ecmsketch.errors import FormatError
 from ecmsketch.kernels.memory import allocations, fail_after
-from ecmsketch.sketch.codec_new import decode_sketch, kind_in
+from ecmsketch.sketch.codec import decode_sketch, kind_in
 
 sys.path.insert(0, str(Path(__file__).parent))
 from handmade_slices import coded, parameter_of, section, varint
@@ -186,8 +186,10 @@ def test_sums_of_cells_that_wrap_are_not_taken_for_arrivals():
     for first, _ in rows_of(config):
         cells[first : first + 2**11] = 2**53
         cells[first + 2**11] = 6
-    with pytest.raises(FormatError, match="the table of slice 0 is malformed"):
-        decode(one_table(6, cells.tolist()), config, 0)
+    numbers = cells.tolist()
+    for parameter in range(5):  # those that fit the sum that wraps
+        with pytest.raises(FormatError, match="the table of slice 0 is malformed"):
+            decode(one_table(6, numbers, code=(2 * parameter, coded(numbers, parameter))), config, 0)
 
 
 @pytest.mark.parametrize("other", [-1, 1, 5])

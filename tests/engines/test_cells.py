@@ -9,13 +9,13 @@ import pytest
 from ecmsketch.kernels.memory import fail_after
 
 import ecmsketch as ecm
-from ecmsketch.counters.arrivals import Batch
 from ecmsketch.engines.cells import late as late_module
 from ecmsketch.engines.cells.arrivals import counts_by_cell, hashed, placed
 from ecmsketch.engines.cells.counters import MOST_NUMBERED
 from ecmsketch.engines.cells.engine import CellsEngine
 from ecmsketch.engines.cells.registry import counter_class
 from ecmsketch.errors import FormatError, InputError, MergeError
+from ecmsketch.inputs.batches import Batch
 
 COUNTERS = ["eh", "dw", "rw"]
 

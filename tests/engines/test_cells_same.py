@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ecmsketch as ecm
-from ecmsketch.counters.arrivals import Batch
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms as OldHistograms
 from ecmsketch.engines.cells.engine import CellsEngine
 from ecmsketch.engines.cells.exponential_histogram import ExponentialHistograms
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.items import hash_items
 from ecmsketch.sketch import late as old_late
 

@@ -480,3 +480,22 @@ def test_events_are_counted_as_before(seed):
         assert among == count_between(keys, old.weights, np.uint64(key), begin, end)
         was = old.by_step(key, since, until - since, steps, counted)
         assert (some.tolist(), total.tolist()) == (was[0].tolist(), was[1].tolist())
+
+
+@pytest.mark.parametrize("back", [0, 1, 2, 50])
+def test_an_event_just_before_the_end_of_a_slice_is_counted_inside(back):
+    """It may not begin a slice of its own: slices of one stream do not lie over each other."""
+    config = config_of("fine")
+    count = config.recent + config.block
+    pair = Pair(config, np.random.default_rng(1))
+    pair.now = 3 * count
+    keys = np.arange(count, dtype=np.uint64)
+    pair.feed(keys, 3 * np.arange(count), None)
+    last = int(pair.new.facts()[-1, 1])
+    pair.old.add_late(Batch(keys[:1], np.array([last - back]), None), pair.now)
+    pair.new = pair.new.fork()
+    pair.new.add_late(keys[:1], np.array([last - back]), None, pair.now)
+    pair.feed(keys, 3 * np.arange(count) + 3 * count, None)
+    same(pair.old, pair.new)
+    facts = pair.new.facts()
+    assert (facts[1:, 0] >= facts[:-1, 1]).all()

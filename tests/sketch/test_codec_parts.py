@@ -16,7 +16,7 @@ from ecmsketch.config import PrefixConfig
 from ecmsketch.config.sketch_config import CHOICES
 from ecmsketch.errors import ConfigError, EcmError, FormatError
 from ecmsketch.kernels.packing import get_scalar, put_scalar
-from ecmsketch.sketch.codec_new import (
+from ecmsketch.sketch.codec import (
     CHOICE_BITS,
     KIND_PREFIX,
     KIND_SKETCH,

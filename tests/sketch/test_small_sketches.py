@@ -15,7 +15,7 @@ from ecmsketch.engines.slices.stream import SliceStream
 from ecmsketch.errors import FormatError
 from ecmsketch.inputs.kinds import INTEGERS, NOTHING, Hashed, encode_kinds
 from ecmsketch.kernels.memory import allocations, fail_after
-from ecmsketch.sketch.codec_new import Parts, decode_sketch, encode_sketch
+from ecmsketch.sketch.codec import Parts, decode_sketch, encode_sketch
 from ecmsketch.sketch.small_sketches import (
     EventSketchWriter,
     SketchColumn,

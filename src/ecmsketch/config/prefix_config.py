@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ecmsketch.config.sketch_config import MAX_CELLS, SketchConfig
 from ecmsketch.errors import ConfigError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 from ecmsketch.kernels.hashing import GOLDEN, RowHashes, direct_row, row_hashes, stack_rows
 
 RADIXES = (2, 4, 8, 16, 32, 64, 128, 256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ecmsketch.errors import ConfigError
-from ecmsketch.inputs.integers import is_integer, is_number
+from ecmsketch.inputs.columns import is_integer, is_number
 
 
 def checked_fraction(name: str, value: Any, least: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.errors import ConfigError, InputError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 
 Ints = NDArray[np.int64]
 

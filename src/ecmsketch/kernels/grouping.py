@@ -5,8 +5,6 @@ A table of slots holds places in an array of keys, by linear probing: a power of
 
 from __future__ import annotations
 
-from typing import Any
-
 import cython
 import numpy as np
 from cython.cimports.ecmsketch.kernels.memory import allocate, int32s, int64s, uint64s
@@ -35,9 +33,7 @@ def slots_for(capacity: int64_t) -> int64_t:
 
 @cython.cfunc
 @cython.nogil
-def find_slot(
-    slots: cython.pointer(int32_t), mask: int64_t, keys: cython.pointer(uint64_t), key: uint64_t
-) -> int64_t:
+def find_slot(slots: cython.pointer(int32_t), mask: int64_t, keys: cython.pointer(uint64_t), key: uint64_t) -> int64_t:
     """The slot of a key: it holds the key's place in `keys`, or -1 and is free for it."""
     product: uint64_t = cython.cast(uint64_t, key * cython.cast(uint64_t, 0x9E3779B97F4A7C15))
     slot: int64_t = cython.cast(int64_t, product >> 32) & mask
@@ -143,7 +139,8 @@ def order_runs(ticks: Ints, order: Ints, begins: Ints) -> None:
     runs: int64_t = len(begins) - 1
     length: int64_t
     i: int64_t
-    if len(order) != len(ticks) or not is_sorted(begins) or (len(begins) and (bounds[0] < 0 or bounds[runs] > len(ticks))):
+    inside = not len(begins) or (bounds[0] >= 0 and bounds[runs] <= len(ticks))
+    if len(order) != len(ticks) or not is_sorted(begins) or not inside:
         raise ValueError("begins: expected places in the ticks, in order")
     with cython.nogil:
         for i in range(runs):

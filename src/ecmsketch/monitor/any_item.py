@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
-from ecmsketch.inputs.integers import is_number
+from ecmsketch.inputs.columns import is_number
 from ecmsketch.monitor.functions import Counts, Function, Sketches, Vector, arrivals, length_since
 from ecmsketch.monitor.thresholds import Above
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
-from ecmsketch.inputs.integers import is_number
+from ecmsketch.inputs.columns import is_number
 from ecmsketch.sketch import EcmSketch, Item
 
 Vector = NDArray[np.float64]

@@ -8,7 +8,7 @@ from math import copysign, inf, isfinite, nextafter
 from typing import ClassVar, Protocol
 
 from ecmsketch.errors import ConfigError
-from ecmsketch.inputs.integers import is_number
+from ecmsketch.inputs.columns import is_number
 
 Bounds = tuple[float, float]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import ConfigError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 from ecmsketch.monitor.any_item import ItemFunction
 from ecmsketch.monitor.functions import Function
 from ecmsketch.monitor.thresholds import Above, Threshold

@@ -17,7 +17,7 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.engines.contract import Floats, Reading
 from ecmsketch.errors import QueryError
 from ecmsketch.estimate import Estimate, Estimates
-from ecmsketch.inputs.integers import is_number
+from ecmsketch.inputs.columns import is_number
 
 
 def delta_of(config: SketchConfig, confidence: Any) -> float:

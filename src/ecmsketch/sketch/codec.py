@@ -1,7 +1,7 @@
 """Bytes of a sketch: envelope, config, header and sections (docs/format.md). Bytes from outside are never trusted.
 
-The codec works on plain values. A sketch becomes `Parts`, in which counters are sections of bytes that engines wrote and
-will read; the header's numbers are read and written by header.py.
+The codec works on plain values. A sketch becomes `Parts`, in which counters are sections of bytes that engines wrote
+and will read; the header's numbers are read and written by header.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ecmsketch.config.prefix_config import PrefixConfig
 from ecmsketch.config.sketch_config import CHOICES
 from ecmsketch.engines.contract import MAX_ARRIVALS
 from ecmsketch.errors import ConfigError, FormatError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 from ecmsketch.inputs.kinds import NOTHING, Kinds, decode_kinds, encode_kinds
 from ecmsketch.kernels.hashing import hash_bytes
 from ecmsketch.kernels.packing import get_scalar, put_scalar
@@ -45,7 +45,7 @@ _NO_TICK = -(2**61)
 
 MAX_NBYTES = 2**26
 """Memory that the counters of a sketch from unknown bytes may take, unless there are many bytes."""
-UNLIMITED = 2**63
+UNLIMITED = 2**62
 _PER_BYTE = HISTOGRAM_NBYTES
 """Memory that each byte may take, beyond that: exponential histograms, one byte each when empty, always may."""
 

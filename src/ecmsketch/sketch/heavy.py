@@ -12,7 +12,7 @@ from ecmsketch.engines.contract import MAX_ARRIVALS, Keys
 from ecmsketch.engines.names.frequent import Candidates
 from ecmsketch.errors import QueryError
 from ecmsketch.estimate import Estimate, Estimates, HeavyChange, HeavyChanges, HeavyHitter
-from ecmsketch.inputs.integers import is_integer, is_number
+from ecmsketch.inputs.columns import is_integer, is_number
 from ecmsketch.inputs.ticks import Span, to_span
 from ecmsketch.sketch import bounds
 from ecmsketch.sketch.bounds import delta_of_listed

@@ -50,7 +50,7 @@ from ecmsketch.engines.names.names import (
 )
 from ecmsketch.errors import InputError, LateArrivalError
 from ecmsketch.inputs.batches import Batch, prepare_batch
-from ecmsketch.inputs.integers import NUMPY_INTEGERS
+from ecmsketch.inputs.columns import NUMPY_INTEGERS
 from ecmsketch.inputs.items import as_sequence, columns_of, hash_item, hash_items
 from ecmsketch.inputs.kinds import NOTHING, Kinds, check_asked, kinds_of, unite_kinds
 from ecmsketch.inputs.ticks import MAX_TICK, MIN_TICK, Tick, quick_converters, quick_tick

@@ -18,7 +18,7 @@ import cython
 import numpy as np
 from cython.cimports.ecmsketch.kernels.memory import bytes_of, doubles, int64s, uint64s
 from cython.cimports.libc.math import INFINITY
-from cython.cimports.libc.stdint import int64_t, uint8_t, uint64_t
+from cython.cimports.libc.stdint import int64_t, uint64_t
 from numpy.typing import NDArray
 
 from ecmsketch.config.prefix_config import Level

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecmsketch.config import SketchConfig
 from ecmsketch.errors import InputError, QueryError
 from ecmsketch.estimate import Estimate, Estimates
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 from ecmsketch.inputs.ticks import Tick, to_span, to_tick
 
 Interval = tuple[Tick, Tick]

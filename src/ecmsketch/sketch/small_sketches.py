@@ -46,7 +46,7 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.config.prefix_config import PrefixConfig
 from ecmsketch.errors import FormatError
 from ecmsketch.inputs.kinds import Kinds, decode_kinds, encode_kinds, unite_kinds
-from ecmsketch.sketch.codec_new import CHECKSUM_SEED, KIND_SKETCH, envelope_of
+from ecmsketch.sketch.codec import CHECKSUM_SEED, KIND_SKETCH, envelope_of
 
 Ints = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -521,22 +521,22 @@ class SketchColumn:
         has_clock: cython.bint = False
         counted: object = 0
         dropped: object = 0
-        numbers: Numbers
+        numbers: cython.pointer(Numbers)
         i: int64_t
         used: list[bool] = [False] * len(self.kinds)
         for i in range(self.count):
             if not wanted[i]:
                 continue
-            numbers = self.known[i].numbers
-            if numbers.flags & HAS_CLOCK:
-                now = max(now, numbers.now)
+            numbers = cython.address(self.known[i].numbers)
+            if numbers[0].flags & HAS_CLOCK:
+                now = max(now, numbers[0].now)
                 has_clock = True
-            if numbers.flags & HAS_ORIGIN:
-                origin = min(origin, numbers.now - cython.cast(int64_t, numbers.age))
+            if numbers[0].flags & HAS_ORIGIN:
+                origin = min(origin, numbers[0].now - cython.cast(int64_t, numbers[0].age))
                 fresh = self.known[i].section.fresh
                 full += 1
-            counted += numbers.counted
-            dropped += numbers.dropped
+            counted += numbers[0].counted
+            dropped += numbers[0].dropped
             used[self.known[i].number] = True
             events += self.known[i].section.count
             most = max(most, self.known[i].section.count)

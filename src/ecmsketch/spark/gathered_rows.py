@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ecmsketch.kernels.grouping import add_counts, scatter
 from ecmsketch.spark.cleaning import Events, Reasons, Rows, add_reasons, clean
-from ecmsketch.spark.grouping import number_sites
 from ecmsketch.spark.recipe import Recipe
 from ecmsketch.spark.row_order import Ints, copied, join_rows, numbers, one_chunk, pick_rows, plain_items
+from ecmsketch.spark.site_numbers import number_sites
 
 
 class Grouped(NamedTuple):

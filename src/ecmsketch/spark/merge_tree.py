@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ecmsketch.errors import MergeError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 from ecmsketch.sketch.loading import AnySketch, load
 from ecmsketch.sketch.merging import merge
 from ecmsketch.spark.arrow_batches import small_batches

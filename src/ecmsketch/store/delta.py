@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, WriterP
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from ecmsketch.errors import StoreError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 
 Done = TypeVar("Done")
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ecmsketch.errors import FormatError, StoreError
-from ecmsketch.inputs.integers import is_integer
+from ecmsketch.inputs.columns import is_integer
 from ecmsketch.sketch.loading import AnySketch, load, summarize
 from ecmsketch.store.delta import Turn
 from ecmsketch.store.fingerprints import fingerprint

@@ -54,19 +54,19 @@ def encode_buckets(arrivals: Ints, live: History, frozen: History, now: int, lim
         target[0] = 1 if has_frozen else 0
         for cell in range(cells):
             newer = clock
-            at = put_varint(target, at, numbers[cell])
+            at = put_number(target, at, numbers[cell])
             if numbers[cell] > 0:
                 first = first_after(live_end, live_offset[cell], live_offset[cell + 1], expired)
-                at = put_varint(target, at, live_offset[cell + 1] - first)
+                at = put_number(target, at, live_offset[cell + 1] - first)
                 for i in range(live_offset[cell + 1] - 1, first - 1, -1):
-                    at = put_varint(target, at, newer - live_end[i])
+                    at = put_number(target, at, newer - live_end[i])
                     newer = live_end[i]
             if has_frozen:
                 first = first_after(end, offset[cell], offset[cell + 1], expired)
-                at = put_varint(target, at, offset[cell + 1] - first)
+                at = put_number(target, at, offset[cell + 1] - first)
                 for i in range(offset[cell + 1] - 1, first - 1, -1):
-                    at = put_varint(target, at, newer - end[i])
-                    at = put_varint(target, at, size[i])
+                    at = put_number(target, at, newer - end[i])
+                    at = put_number(target, at, size[i])
                     newer = end[i]
     return out[:at].tobytes()
 
@@ -119,6 +119,16 @@ def decode_buckets(data: NDArray[np.uint8], cells: int, window: int) -> tuple[In
     kept: int64_t = frozen_offsets[count]
     frozen = Frozen(frozen_offset, frozen_end[:kept].copy(), frozen_tail[:kept].copy()) if kept else None
     return arrivals, offset, end[: offsets[count]].copy(), frozen
+
+
+@cython.cfunc
+@cython.nogil
+def put_number(out: cython.pointer(uint8_t), at: int64_t, number: int64_t) -> int64_t:
+    """Write a non-negative number, mostly in a byte; returns the position after it."""
+    if number < 128:
+        out[at] = cython.cast(uint8_t, number)
+        return at + 1
+    return put_varint(out, at, number)
 
 
 @cython.cfunc

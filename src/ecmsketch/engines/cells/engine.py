@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ecmsketch.config import PrefixConfig, SketchConfig
 from ecmsketch.config.budget import carried_epsilon, point_error
-from ecmsketch.inputs.batches import Batch
 from ecmsketch.engines.cells import bounds
 from ecmsketch.engines.cells.arrivals import hashed
 from ecmsketch.engines.cells.registry import counter_class
@@ -26,6 +25,7 @@ from ecmsketch.engines.collisions import blocks_of, collision_quantile, expected
 from ecmsketch.engines.contract import MAX_LEVELS, Floats, Keys, PrefixCounts, Reading
 from ecmsketch.errors import FormatError, MergeError
 from ecmsketch.estimate import Estimate, Estimates, exactly, together
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.kernels.hashing import cells_of
 
 _WORD = 2**64 - 1

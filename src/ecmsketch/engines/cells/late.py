@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.inputs.batches import Batch
 from ecmsketch.engines.cells.arrivals import counts_by_cell, hashed
 from ecmsketch.engines.cells.registry import counter_class
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.ticks import MIN_TICK
 
 HELD_LIMIT = 65_536

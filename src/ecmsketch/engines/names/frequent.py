@@ -96,9 +96,7 @@ class FrequentItems:
         recent = newest_events(self.recent, keys, ticks, weights, left) if left else no_events()
         return FrequentItems(params, recent, summaries, rounds)
 
-    def with_late(
-        self, keys: Keys, ticks: Ints, weights: Ints | None, config: SketchConfig, now: int
-    ) -> FrequentItems:
+    def with_late(self, keys: Keys, ticks: Ints, weights: Ints | None, config: SketchConfig, now: int) -> FrequentItems:
         """With arrivals behind the clock, sorted by tick."""
         return combine([self, FrequentItems.new(config).added(keys, ticks, weights)], config, now)
 

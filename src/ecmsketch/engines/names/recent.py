@@ -132,7 +132,7 @@ def fill_narrow(
     target: cython.pointer(uint32_t), narrow: cython.pointer(uint32_t), wide: cython.pointer(int64_t), shift: int64_t,
     older: int64_t, moments: cython.pointer(int64_t), fresh: int64_t, first: int64_t,
 ) -> cython.void:  # fmt: skip
-    """Write offsets to the first tick: those of older events, which were offsets to `shift` + first, then fresh ones."""
+    """Write offsets to the first tick: those of older events, which were offsets to first + shift, and fresh ones."""
     i: int64_t
     if narrow != cython.NULL:
         for i in range(older):

@@ -367,6 +367,16 @@ def reserve(work: cython.pointer(Work), count: int64_t, used: int64_t, most: int
 
 @cython.cfunc
 @cython.nogil
+def grow(work: cython.pointer(Work), count: int64_t, more: int64_t) -> cython.bint:
+    """Have memory for `more` summaries and entries beyond the first `count`, and for some more if it has to grow."""
+    used: int64_t = work[0].begin[count]
+    if work[0].most >= count + more and work[0].most_entries >= used + more:
+        return True
+    return reserve(work, count, used, 2 * count + more, 2 * used + more)
+
+
+@cython.cfunc
+@cython.nogil
 def open_work(work: cython.pointer(Work)) -> cython.void:
     """Begin without memory."""
     work[0].most = -1
@@ -453,13 +463,9 @@ def take_many(
     length: int64_t = plan[0].kept + plan[0].taken
     more: int64_t = plan[0].taken * rounds
     limit: int64_t
-    used: int64_t
-    i: int64_t
-    for i in range(takes(known + batch[0].count - start, plan)):
-        if start < known:
-            events = from_place(seam, start, length)
-        else:
-            events = from_place(batch, start - known, length)
+    stop: int64_t = start + plan[0].taken * takes(known + batch[0].count - start, plan)
+    while start < stop:
+        events = from_place(seam, start, length) if start < known else from_place(batch, start - known, length)
         limit = events.ticks[length - 1] - plan[0].window
         count = summarise(cython.address(events), limit, plan, work, count, tally)
         start += plan[0].taken
@@ -469,10 +475,8 @@ def take_many(
             count = compact(work, count, cython.address(left), limit, plan[0].size)
             if count < 0:
                 return -1
-            used = work[0].begin[count]
-            if work[0].most < count + more or work[0].most_entries < used + more:
-                if not reserve(work, count, used, 2 * count + more, 2 * used + more):
-                    return -1
+            if not grow(work, count, more):
+                return -1
     return count
 
 
@@ -556,9 +560,7 @@ def summarise_exactly(
         end = min(begin + plan[0].size, events[0].count)
         at = count_stretch(events, begin, end, plan[0].size, work, count, tally, cython.address(error))
         first = events[0].ticks[begin] - plan[0].counted * (weight_of(events, begin) - 1)
-        count = close_summary(
-            work, count, first, events[0].ticks[end - 1], arrivals_of(events, begin, end), 0, at
-        )
+        count = close_summary(work, count, first, events[0].ticks[end - 1], arrivals_of(events, begin, end), 0, at)
         begin = end
     return count
 

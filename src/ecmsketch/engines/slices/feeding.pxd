@@ -13,11 +13,3 @@ cdef int count_slices(Feed* feed) noexcept nogil
 cdef bint age_moved(Feed* feed) noexcept nogil
 cdef bint join_draft(Feed* feed, int64_t newer) noexcept nogil
 cdef void* finished_slices(Feed* feed) noexcept nogil              # a block of the slices, which the feed gives away; NULL without memory
-
-cdef int64_t BLOCK_HEAD     # words before the slices of a block
-cdef void* new_slices(int64_t count) noexcept nogil
-cdef Slice* slices_of(void* memory) noexcept nogil
-cdef void retain_slices(void* memory) noexcept
-cdef void release_slices(void* memory) noexcept                    # NULL is allowed
-cdef int64_t slices_nbytes(void* memory) noexcept nogil
-cdef void sum_tables(void* memory, int64_t words) noexcept nogil

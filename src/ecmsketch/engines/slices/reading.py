@@ -1,12 +1,11 @@
 """SliceReading: answers questions about one stream of slices, and remembers what it computed on the way.
 
 A range is located: some slices lie inside it, some it cuts (ranges.py). Ranges to which all slices are the same share a
-view: tables, and what collisions add in them. An item is then read from these tables and from the newest events.
+view: tables, and what collisions add in them (weighing.py). An item is then read from these tables (range_tables.py) and
+from the newest events. What is remembered takes at most as many bytes as the stream, or LEAST_LIMIT (remembered.py).
 
-What is remembered takes at most as many bytes as the stream, or LEAST_LIMIT if that is less. Plain tables of a range are
-most of it. They are given up first, those of the oldest view before others; then its slices are read packed.
-Questions change nothing but what is remembered, which they change with the interpreter's lock. Long work is done
-without it, on memory that nobody gives back meanwhile.
+Questions change only what is remembered, and that with the interpreter's lock. Long work is done without the lock, on
+memory that the question holds on to.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from cython.cimports.ecmsketch.engines.slices.range_tables import (
     Tables,
     cut_count,
     fill_plain,
-    group_slices,
     plain_scratch,
     read_cells,
     read_one,
@@ -41,22 +39,31 @@ from cython.cimports.ecmsketch.engines.slices.range_tables import (
     read_prefixes,
 )
 from cython.cimports.ecmsketch.engines.slices.ranges import Range, locate, new_range, sum_pairwise
+from cython.cimports.ecmsketch.engines.slices.remembered import (
+    PlainTables,
+    Prepared,
+    RangeFacts,
+    RangeView,
+    Remembered,
+    new_facts,
+    new_plain,
+    new_prepared,
+    new_view,
+)
 from cython.cimports.ecmsketch.engines.slices.step_reading import Steps, read_steps, weigh_steps
 from cython.cimports.ecmsketch.engines.slices.stream import SliceStream
 from cython.cimports.ecmsketch.engines.slices.tables import count_events
-from cython.cimports.ecmsketch.engines.slices.types import Slice
 from cython.cimports.ecmsketch.engines.slices.weighing import weigh_tables, weighing_nbytes
 from cython.cimports.ecmsketch.kernels.hashing import Row, RowHashes, fill_cells
 from cython.cimports.ecmsketch.kernels.memory import allocate, doubles, int32s, int64s, uint32s, uint64s
-from cython.cimports.libc.math import INFINITY, NAN
-from cython.cimports.libc.stdint import int32_t, int64_t, uint32_t, uint64_t
+from cython.cimports.libc.math import INFINITY
+from cython.cimports.libc.stdint import int64_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.libc.string import memcpy
 
 from ecmsketch.engines.collisions import blocks_of
 from ecmsketch.engines.contract import Floats, Ints, Keys, Reading
 from ecmsketch.estimate import Estimate, Estimates
-from ecmsketch.inputs.tick_units import MAX_TICK
+from ecmsketch.inputs.ticks import MAX_TICK
 
 LEAST_LIMIT = cython.declare(int64_t, 16384)
 """So many bytes may be remembered of any stream."""
@@ -64,112 +71,11 @@ PACKED = cython.declare(int64_t, 100)
 """Reading a packed cell takes as long as making so many cells plain."""
 STEPS = cython.declare(int64_t, 16)
 """Steps that are weighed between two looks at signals."""
-OBJECTS = cython.declare(int64_t, 400)
-"""About how many bytes Python takes for each range, view and list of steps that is remembered."""
 LAST_TICK = cython.declare(int64_t, MAX_TICK)
 
 Parted = tuple[Floats, Floats, Floats, Floats]
 
 _new_tuple = tuple.__new__
-
-
-@cython.cclass
-class PlainTables:
-    """Tables of a view in plain numbers: some, or all of them."""
-
-    def __dealloc__(self) -> None:
-        free(self.tables)
-        free(self.memory)
-
-
-@cython.cclass
-class RangeView:
-    """The tables of ranges to which all slices are the same, and what collisions add in them."""
-
-    def __dealloc__(self) -> None:
-        free(self.memory)
-        free(self.noise)
-
-
-@cython.cclass
-class RangeFacts:
-    """What the slices are to one range, and what those that it cuts may add."""
-
-    def __dealloc__(self) -> None:
-        free(self.memory)
-
-
-@cython.cclass
-class Prepared:
-    """A range, prepared for questions about items: what does not depend on the item."""
-
-    def __dealloc__(self) -> None:
-        free(self.memory)
-
-
-@cython.cfunc
-def new_plain(many: int64_t, memory: int64_t) -> PlainTables:
-    """Plain tables of a view of so many, none of them yet, with so many bytes of memory."""
-    found: PlainTables = PlainTables.__new__(PlainTables)
-    t: int64_t
-    found.tables = cython.cast(cython.pointer(cython.p_void), allocate(8 * many))
-    if found.tables == cython.NULL:
-        raise MemoryError
-    for t in range(many):
-        found.tables[t] = cython.NULL
-    if memory:
-        found.memory = allocate(memory)
-        if found.memory == cython.NULL:
-            raise MemoryError
-        found.nbytes = memory
-    return found
-
-
-@cython.cfunc
-def new_view(roles: bytes, found: cython.pointer(Range), blocks: int64_t, words: int64_t, wide: cython.bint) -> RangeView:
-    """The view of a range that was located."""
-    view: RangeView = RangeView.__new__(RangeView)
-    slices: int64_t = found[0].whole + found[0].cuts
-    k: int64_t
-    view.memory = allocate(12 * slices)
-    if view.memory == cython.NULL:
-        raise MemoryError
-    view.tables.ends = cython.cast(cython.pointer(int64_t), view.memory)
-    view.tables.slots = cython.cast(cython.pointer(int32_t), view.tables.ends + slices)
-    view.tables.words, view.tables.wide = words, wide
-    group_slices(found, cython.address(view.tables))
-    view.noise = cython.cast(cython.pointer(cython.double), allocate(8 * blocks * view.tables.many))
-    if view.noise == cython.NULL:
-        raise MemoryError
-    for k in range(blocks * view.tables.many):
-        view.noise[k] = NAN
-    view.roles, view.likely = roles, {}
-    view.kept = new_plain(view.tables.many, 0)
-    view.nbytes = OBJECTS + len(roles) + 12 * slices + 8 * (blocks + 1) * view.tables.many
-    return view
-
-
-@cython.cfunc
-def new_facts(found: cython.pointer(Range), view: RangeView) -> RangeFacts:
-    """What is worth remembering of a range that was located."""
-    facts: RangeFacts = RangeFacts.__new__(RangeFacts)
-    count: int64_t = found[0].cuts
-    size: cython.size_t = cython.cast(cython.size_t, 8 * count)
-    facts.memory = allocate(32 * count)
-    if facts.memory == cython.NULL:
-        raise MemoryError
-    facts.since, facts.until, facts.inside, facts.cuts = found[0].since, found[0].until, found[0].inside, count
-    facts.slots = cython.cast(cython.pointer(int64_t), facts.memory)
-    facts.shares = cython.cast(cython.pointer(cython.double), facts.slots + count)
-    facts.slack = facts.shares + count
-    facts.most = facts.slack + count
-    memcpy(facts.slots, found[0].slots, size)
-    memcpy(facts.shares, found[0].shares, size)
-    memcpy(facts.slack, found[0].slack, size)
-    memcpy(facts.most, found[0].most, size)
-    facts.view, facts.prepared = view, {}
-    facts.nbytes = OBJECTS + 32 * count
-    return facts
 
 
 @cython.cfunc
@@ -190,8 +96,6 @@ class SliceReading:
 
     def __init__(self, stream: SliceStream) -> None:
         self.stream = stream
-        self.limit = -1
-        self.views, self.ranges, self.steps = {}, {}, {}
 
     # Questions
 
@@ -229,24 +133,24 @@ class SliceReading:
         Keys are items without the low bits that these rows drop. A lower bound fails with probability `delta`, or that
         of the config. Where no tables are asked every answer is exact.
         """
-        asked = np.ascontiguousarray(keys, np.uint64)
+        tables = cython.declare(Tables)
+        done: cython.bint
         self.check_rows(block, rows)
         first: cython.pointer(Row) = rows.rows
+        depth: int64_t = rows.depth
+        asked = np.ascontiguousarray(keys, np.uint64)
+        count: int64_t = len(asked)
         exact = self.events_of(asked, first, since, until)
         found = self.prepare(since, until, block, self.delta if delta is None else delta)
-        tables = cython.declare(Tables)
         tables = found.view.tables
         if tables.many == 0:
             return Estimates(exact, exact, exact, 1.0)
-        count: int64_t = len(asked)
-        depth: int64_t = rows.depth
         value, lower, upper = np.empty(count), np.empty(count), np.empty(count)
         items = self.items_of(asked, first)
-        plain = self.plain_tables(found.view, found.range, count * depth)
+        plain = self.plain_tables(found.view, found.facts, count * depth)
         tables.slices, tables.plain = self.stream.slices, plain.tables
         known, each = uint64s(items), doubles(exact)
         values, lowers, uppers = doubles(value), doubles(lower), doubles(upper)
-        done: cython.bint
         with cython.nogil:
             done = read_points(
                 cython.address(tables), cython.address(found.parts), known, count, first, depth, each, values, lowers,
@@ -265,30 +169,25 @@ class SliceReading:
         begin: int64_t = since
         end: int64_t = until
         risk: cython.double = delta
-        found: Prepared = self.last
-        view: RangeView
-        depth: int64_t
+        came: int64_t
+        found: Prepared = None if self.known is None else self.known.last
         item[0] = key
         if found is None or found.since != begin or found.until != end or found.delta != risk:
             if self.stream.plan.counted and self.stream.events.weights != cython.NULL:
                 return self.split_point(item[0], begin, end, risk)  # an event may lie in the range in part
             found = self.prepare(begin, end, 0, risk)
-            self.last = found
-        view = found.view
-        depth = self.rows[0]
-        tables = view.tables
-        tables.slices = self.stream.slices
-        if view.kept.count < tables.many:
-            self.plain_tables(view, found.range, depth)
-        tables.plain = view.kept.tables
-        fill_cells(item, 1, self.stream.plan.rows, depth, cells)
+            if found.facts.remembered:
+                self.known.last = found
+        tables = found.view.tables
+        plain: PlainTables = found.view.kept
+        if plain.count < tables.many:
+            plain = self.plain_tables(found.view, found.facts, self.rows[0])
+        tables.slices, tables.plain = self.stream.slices, plain.tables
+        fill_cells(item, 1, self.stream.plan.rows, self.rows[0], cells)
+        came = count_key_among(cython.address(self.stream.events), item[0], found.begin, found.end)
         counts = read_one(
-            cython.address(tables), cython.address(found.parts), cells, depth,
-            cython.cast(
-                cython.double,
-                count_key_among(cython.address(self.stream.events), item[0], found.begin, found.end),
-            ),
-        )  # fmt: skip
+            cython.address(tables), cython.address(found.parts), cells, self.rows[0], cython.cast(cython.double, came)
+        )
         return _new_tuple(Estimate, (counts.value, counts.lower, counts.upper, found.confidence))
 
     def history(self, key: int, since: int, length: int, steps: int, delta: float) -> Estimates:
@@ -297,16 +196,16 @@ class SliceReading:
         cells = cython.declare(uint32_t[64])
         item = cython.declare(uint64_t[1])
         count: int64_t = steps
-        risk: cython.double = delta
         counted: cython.bint = self.stream.plan.counted != 0
         done: cython.bint
         exact, after = np.empty(count), np.empty(count)
         value, lower, upper = np.empty(count), np.empty(count), np.empty(count)
         item[0] = key
         self.get_ready()
+        singles = self.singles_of(0, None, None)
         asked.slices, asked.used, asked.plan = self.stream.slices, self.stream.used, cython.address(self.stream.plan)
         asked.half, asked.since, asked.length, asked.count = self.half, since, length, count
-        asked.rows, asked.width, asked.noise = self.rows[0], self.width[0], self.noise
+        asked.rows, asked.width, asked.noise = self.rows[0], self.width[0], doubles(singles)
         asked.later = doubles(after)
         each, values, lowers, uppers = doubles(exact), doubles(value), doubles(lower), doubles(upper)
         with cython.nogil:
@@ -314,7 +213,7 @@ class SliceReading:
                 cython.address(self.stream.events), item[0], asked.since, asked.length, count, counted, each, asked.later
             )
             fill_cells(item, 1, self.stream.plan.rows, asked.rows, cells)
-        weights = self.weigh(cython.address(asked), risk)
+        weights = self.weigh_steps(cython.address(asked), delta)
         asked.collisions = doubles(weights)
         asked.likely = asked.collisions + count
         with cython.nogil:
@@ -325,25 +224,24 @@ class SliceReading:
 
     def cells(self, numbers: Any, since: int, until: int) -> Reading:
         """What some cells hold over a range; the bounds always hold."""
+        parts = cython.declare(Parts)
+        tables = cython.declare(Tables)
+        done: cython.bint
         asked = np.ascontiguousarray(numbers, np.uint32)
         count: int64_t = len(asked)
-        if count and int(asked.max()) >= self.stream.plan.cells:
+        if count and asked.max() >= self.stream.plan.cells:
             raise IndexError(f"numbers: expected cells below {self.stream.plan.cells}, got {asked.max()}")
         exact = self.events_in_cells(since, until)[asked].astype(np.float64)
         facts = self.locate_range(since, until)
-        parts = cython.declare(Parts)
-        tables = cython.declare(Tables)
         tables = facts.view.tables
         if tables.many == 0:
             return Reading(exact, exact, exact)
         value, lower, upper = np.empty(count), np.empty(count), np.empty(count)
         plain = self.plain_tables(facts.view, facts, count)
         tables.slices, tables.plain = self.stream.slices, plain.tables
-        parts.noise, parts.shares, parts.slack, parts.most = facts.shares, facts.shares, facts.slack, facts.most
-        wanted, each, values, lowers, uppers = (
-            uint32s(asked), doubles(exact), doubles(value), doubles(lower), doubles(upper)
-        )  # fmt: skip
-        done: cython.bint
+        parts.shares, parts.slack, parts.most = facts.shares, facts.slack, facts.most
+        wanted, each = uint32s(asked), doubles(exact)
+        values, lowers, uppers = doubles(value), doubles(lower), doubles(upper)
         with cython.nogil:
             done = read_cells(
                 cython.address(tables), cython.address(parts), wanted, count, each, values, lowers, uppers
@@ -356,25 +254,26 @@ class SliceReading:
         """How often some prefixes of a level came: in events (exact), in these and slices inside, with the shares of
         cut slices, and with all that these may add. Collisions are in all but the first.
         """
-        asked = np.ascontiguousarray(prefixes, np.uint64)
-        first: cython.pointer(Row) = self.stream.plan.rows + self.first_row(block)
-        exact = self.events_of(asked, first, since, until)
-        facts = self.locate_range(since, until)
         parts = cython.declare(Parts)
         tables = cython.declare(Tables)
+        done: cython.bint
+        level: int64_t = block
+        first: cython.pointer(Row) = self.stream.plan.rows + self.first_row(level)
+        depth: int64_t = self.rows[level]
+        asked = np.ascontiguousarray(prefixes, np.uint64)
+        count: int64_t = len(asked)
+        exact = self.events_of(asked, first, since, until)
+        facts = self.locate_range(since, until)
         tables = facts.view.tables
         if tables.many == 0:
             return exact, exact, exact, exact
-        count: int64_t = len(asked)
-        depth: int64_t = self.rows[cython.cast(int64_t, block)]
         inside, value, upper = np.empty(count), np.empty(count), np.empty(count)
         items = self.items_of(asked, first)
         plain = self.plain_tables(facts.view, facts, count * depth)
         tables.slices, tables.plain = self.stream.slices, plain.tables
-        parts.noise, parts.shares, parts.slack, parts.most = facts.shares, facts.shares, facts.slack, facts.most
+        parts.shares, parts.slack, parts.most = facts.shares, facts.slack, facts.most
         known, each = uint64s(items), doubles(exact)
         insides, values, uppers = doubles(inside), doubles(value), doubles(upper)
-        done: cython.bint
         with cython.nogil:
             done = read_prefixes(
                 cython.address(tables), cython.address(parts), known, count, first, depth, each, insides, values, uppers
@@ -413,109 +312,51 @@ class SliceReading:
     @property
     def nbytes(self) -> int:
         """Bytes that are remembered."""
-        return self.remembered()
+        return 0 if self.known is None else self.known.held
+
+    @property
+    def limit(self) -> int:
+        """How many bytes may be remembered."""
+        return max(LEAST_LIMIT, self.stream.nbytes)
 
     def forget(self) -> None:
         """Drop all that is remembered."""
-        self.views, self.ranges, self.steps = {}, {}, {}
-        self.held = self.held_ranges = 0
-        self.last, self.noise_array = None, None
+        self.known = None
 
     def follow(self, stream: SliceStream) -> SliceReading:
-        """A reading of a newer stream. It takes over what is still right if the slices are the same; else nothing is."""
+        """A reading of a newer stream. If the slices are the same, it takes over what is still right."""
         reading: SliceReading = SliceReading(stream)
         if stream.config is self.stream.config and self.blocks is not None:
             reading.blocks, reading.first, reading.rows, reading.width = self.blocks, self.first, self.rows, self.width
             reading.exact, reading.block_count = self.exact, self.block_count
             reading.half, reading.delta = self.half, self.delta
-            if stream.slices_id == self.stream.slices_id:
-                reading.views, reading.steps, reading.held = self.views, self.steps, self.held
-                reading.noise_array, reading.noise, reading.wide = self.noise_array, self.noise, self.wide
-                self.forget()
+            if stream.slices_id == self.stream.slices_id and self.known is not None:
+                self.known.forget_ranges()
+                reading.known, reading.wide, self.known = self.known, self.wide, None
+                reading.known.limit = reading.limit
         return reading
-
-    @cython.cfunc
-    def remembered(self) -> int64_t:
-        """Bytes that are remembered."""
-        known: int64_t = 0 if self.noise_array is None else 8 * self.block_count * self.stream.used
-        return self.held + self.held_ranges + known
 
     @cython.cfunc
     @cython.exceptval(-1)
     def get_ready(self) -> cython.int:
         """Find out about the config and all slices together, if nothing was asked before."""
-        config: object
-        columns: object
         arrivals: cython.double = 0.0
         i: int64_t
         if self.blocks is None:
             config = self.stream.config
             columns = [np.ascontiguousarray(column, np.int64) for column in blocks_of(config)]
-            if int(columns[1].max()) > MOST_ROWS:
+            if columns[1].max() > MOST_ROWS:
                 raise ValueError(f"depth: expected {MOST_ROWS} rows at most, got {columns[1].max()}")
             self.first, self.rows = int64s(columns[0]), int64s(columns[1])
             self.width, self.exact = int64s(columns[2]), int64s(columns[3])
             self.block_count = len(columns[0])
             self.half, self.delta = config.estimator == "half", 1 - config.confidence
             self.blocks = columns
-        if self.noise_array is None:
-            columns = np.full(self.block_count * self.stream.used, np.nan)
+        if self.known is None:
             for i in range(self.stream.used):
                 arrivals += cython.cast(cython.double, self.stream.slices[i].arrivals)
             self.wide = arrivals >= 2147483648.0
-            self.noise = doubles(columns)
-            self.noise_array = columns
-        if self.limit < 0:
-            self.limit = max(LEAST_LIMIT, self.stream.nbytes)
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def shrink(self, view: RangeView, facts: RangeFacts) -> cython.int:
-        """Drop what was remembered first until the limit holds, but of a view and a range no more than tables."""
-        while self.remembered() > self.limit and self.drop_one(view, facts):
-            pass
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def drop_one(self, view: RangeView, facts: RangeFacts) -> cython.int:
-        """Drop the next thing; returns 0 if nothing may be dropped any more."""
-        other: RangeView
-        some: RangeFacts
-        for other in self.views.values():
-            if other is not view and other.kept.count:
-                self.drop_tables(other)
-                return 1
-        for key, some in self.ranges.items():
-            if some is not facts:
-                self.held_ranges -= some.nbytes
-                if self.last is not None and self.last.range is some:
-                    self.last = None
-                del self.ranges[key]
-                return 1
-        for key, weights in self.steps.items():
-            self.held -= OBJECTS + weights.nbytes
-            del self.steps[key]
-            return 1
-        for key, other in self.views.items():
-            if other is not view:
-                self.held -= other.nbytes
-                del self.views[key]
-                return 1
-        if view is not None and view.kept.count:
-            self.drop_tables(view)
-            return 1
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def drop_tables(self, view: RangeView) -> cython.int:
-        """Give up the plain tables of a view."""
-        none = new_plain(view.tables.many, 0)
-        self.held -= view.kept.nbytes
-        view.nbytes -= view.kept.nbytes
-        view.kept = none
+            self.known = Remembered(self.limit)
         return 0
 
     # Ranges
@@ -524,11 +365,10 @@ class SliceReading:
     def locate_range(self, since: int64_t, until: int64_t) -> RangeFacts:
         """What the slices are to a range."""
         found = cython.declare(Range)
-        key = (since, until)
-        facts: RangeFacts = self.ranges.get(key)
+        self.get_ready()
+        facts: RangeFacts = self.known.ranges.get((since, until))
         if facts is not None:
             return facts
-        self.get_ready()
         stream = self.stream
         roles = np.empty(stream.used, np.int32)
         if not new_range(stream.used, cython.address(found)):
@@ -544,19 +384,16 @@ class SliceReading:
             facts = new_facts(cython.address(found), self.view_of(roles.tobytes(), cython.address(found)))
         finally:
             free(found.slots)
-        self.ranges[key] = facts
-        self.held_ranges += facts.nbytes
-        self.shrink(facts.view, facts)
+        self.known.add_range(facts)
         return facts
 
     @cython.cfunc
     def view_of(self, roles: bytes, found: cython.pointer(Range)) -> RangeView:
         """The view of a range that was located."""
-        view: RangeView = self.views.get(roles)
+        view: RangeView = self.known.views.get(roles)
         if view is None:
-            view = new_view(roles, found, self.block_count, self.stream.plan.words, self.wide)
-            self.views[roles] = view
-            self.held += view.nbytes
+            view = new_view(roles, found, self.stream.plan.words, self.wide)
+            self.known.add_view(view)
         return view
 
     @cython.cfunc
@@ -568,79 +405,89 @@ class SliceReading:
         if found is not None:
             return found
         view: RangeView = facts.view
-        many: int64_t = view.tables.many
-        whole: int64_t = view.tables.whole
-        sure: cython.bint = whole == 0 or self.exact[block] != 0  # nothing collides in what is surely inside
-        noise: cython.pointer(cython.double) = view.noise + block * many
-        likely: cython.double = 0.0
-        t: int64_t
-        known: cython.bint = sure or delta <= 0.0 or key in view.likely
-        for t in range(many):
-            if self.exact[block]:
-                noise[t] = 0.0
-            elif noise[t] != noise[t]:
-                known = False
-        if not known:
-            self.weigh_view(view, facts, block, delta)
-        if not sure:
-            likely = INFINITY if delta <= 0.0 else view.likely[key]
-        found = Prepared.__new__(Prepared)
-        found.memory = allocate(32 * many)
-        if found.memory == cython.NULL:
-            raise MemoryError
-        found.parts.noise = cython.cast(cython.pointer(cython.double), found.memory)
-        found.parts.shares = found.parts.noise + many
-        found.parts.slack = found.parts.shares + many
-        found.parts.most = found.parts.slack + many
-        found.parts.likely = likely
-        for t in range(many):
-            found.parts.noise[t] = noise[t]
-            if t < whole:
-                found.parts.shares[t], found.parts.slack[t], found.parts.most[t] = 1.0, INFINITY, INFINITY
-            else:
-                found.parts.shares[t], found.parts.slack[t] = facts.shares[t - whole], facts.slack[t - whole]
-                found.parts.most[t] = facts.most[t - whole]
+        sure: cython.bint = view.tables.whole == 0 or self.exact[block] != 0  # nothing collides in what is surely inside
+        likely: cython.double = 0.0 if sure else INFINITY
+        if self.exact[block] or view.tables.many == 0:
+            found = new_prepared(facts, cython.NULL, likely, delta)
+        else:
+            noise = self.weigh_view(view, facts, block, 0.0 if sure else delta, cython.address(likely))
+            found = new_prepared(facts, doubles(noise), 0.0 if sure else likely, delta)
         events_between(
             cython.address(self.stream.events), since, until, cython.address(found.begin), cython.address(found.end)
         )
-        found.since, found.until, found.delta, found.view, found.range = since, until, delta, view, facts
         found.confidence = 1.0 if sure else 1.0 - delta
-        facts.prepared[key] = found
-        facts.nbytes += OBJECTS + 32 * many
-        self.held_ranges += OBJECTS + 32 * many
-        self.shrink(view, facts)
+        self.known.add_prepared(key, found)
         return found
 
     @cython.cfunc
-    @cython.exceptval(-1)
-    def weigh_view(self, view: RangeView, facts: RangeFacts, block: int64_t, delta: cython.double) -> cython.int:
-        """Find what collisions add in the tables of a view, and what they rarely exceed."""
+    def weigh_view(
+        self, view: RangeView, facts: RangeFacts, block: int64_t, delta: cython.double,
+        likely: cython.pointer(cython.double),
+    ) -> object:  # fmt: skip
+        """What collisions add in the tables of a view, and in `likely` what they rarely exceed."""
         tables = cython.declare(Tables)
-        likely: cython.double = 0.0
         done: cython.bint
-        many: int64_t = view.tables.many
-        noise: cython.pointer(cython.double) = view.noise + block * many
-        singles: cython.pointer(cython.double) = self.noise + block * self.stream.used
-        self.keep(view, facts)
-        plain: PlainTables = view.kept
+        key = (block, delta)
+        noise = view.noise.get(block)
+        if noise is not None and (delta <= 0.0 or key in view.likely):
+            likely[0] = INFINITY if delta <= 0.0 else view.likely[key]
+            return noise
+        singles = self.singles_of(block, view, facts)
+        plain = self.keep(view, facts)
+        weighed = np.full(view.tables.many, np.nan) if noise is None else noise
         tables = view.tables
         tables.slices, tables.plain = self.stream.slices, plain.tables
-        memory: cython.p_void = allocate(weighing_nbytes(tables.words, tables.wide, tables.ends[many - 1]))
+        each, added = doubles(singles), doubles(weighed)
+        memory: cython.p_void = allocate(weighing_nbytes(tables.words, tables.wide, tables.ends[tables.many - 1]))
         if memory == cython.NULL:
             raise MemoryError
         with cython.nogil:
             done = weigh_tables(
-                cython.address(tables), self.first[block], self.rows[block], self.width[block], delta, singles, noise,
-                cython.address(likely), memory,
+                cython.address(tables), self.first[block], self.rows[block], self.width[block], delta, each, added,
+                likely, memory,
             )  # fmt: skip
         free(memory)
         if not done:
             raise MemoryError
-        if delta > 0.0 and tables.whole:
-            view.likely[block, delta] = likely
-            view.nbytes += OBJECTS
-            self.held += OBJECTS
-        return 0
+        if noise is None:
+            self.known.add_noise(view, facts, block, weighed)
+        if delta > 0.0:
+            self.known.add_likely(view, facts, key, likely[0])
+        return weighed
+
+    @cython.cfunc
+    def singles_of(self, block: int64_t, view: RangeView, facts: RangeFacts) -> object:
+        """What collisions add in single slices, as far as it is known: nan where it is not."""
+        singles = self.known.singles.get(block)
+        if singles is None:
+            singles = np.full(self.stream.used, np.nan)
+            self.known.add_singles(view, facts, block, singles)
+        return singles
+
+    @cython.cfunc
+    def weigh_steps(self, asked: cython.pointer(Steps), delta: cython.double) -> object:
+        """What collisions add in some steps, and then what they rarely exceed in each."""
+        key = (asked[0].since, asked[0].length, asked[0].count, delta)
+        weights: object = self.known.steps.get(key)
+        begin: int64_t = 0
+        end: int64_t
+        done: cython.bint
+        wide: cython.bint = self.wide
+        if weights is not None:
+            return weights
+        weights = np.empty(2 * asked[0].count)
+        asked[0].collisions = doubles(weights)
+        asked[0].likely = asked[0].collisions + asked[0].count
+        while begin < asked[0].count:
+            end = min(begin + STEPS, asked[0].count)
+            with cython.nogil:
+                done = weigh_steps(asked, begin, end, delta, wide)
+            if not done:
+                raise MemoryError
+            PyErr_CheckSignals()
+            begin = end
+        self.known.add_steps(key, weights)
+        return weights
 
     # Tables
 
@@ -651,22 +498,24 @@ class SliceReading:
         What is read packed again and again becomes plain too, as far as that may be remembered.
         """
         cells: int64_t = 32 * view.tables.words
-        if view.kept.count == view.tables.many:
-            return view.kept
+        kept: PlainTables = view.kept
+        if kept.count == view.tables.many:
+            return kept
         if reads * PACKED < cells:
             view.reads += reads
-            if view.reads * PACKED >= cells:
-                self.keep(view, facts)
-            return view.kept
-        self.keep(view, facts)
-        return view.kept if view.kept.count == view.tables.many else self.all_plain(view)
+            return kept if view.reads * PACKED < cells else self.keep(view, facts)
+        kept = self.keep(view, facts)
+        return kept if kept.count == view.tables.many else self.all_plain(view, kept)
 
     @cython.cfunc
-    @cython.exceptval(-1)
-    def keep(self, view: RangeView, facts: RangeFacts) -> cython.int:
-        """Remember plain tables of a view: all, or sums of slices, those of the most first, if all are too many."""
+    def keep(self, view: RangeView, facts: RangeFacts) -> PlainTables:
+        """Plain tables of a view that may be remembered: all, or of the sums of slices those of the most, if that is
+        too much.
+        """
+        kept: PlainTables = view.kept
         many: int64_t = view.tables.many
         size: int64_t = (256 if view.tables.wide else 128) * view.tables.words
+        limit: int64_t = self.known.limit
         wanted: int64_t = 0
         begin: int64_t = 0
         t: int64_t
@@ -676,31 +525,27 @@ class SliceReading:
             order.append((begin - view.tables.ends[t], t))
             wanted += 1 if view.tables.ends[t] > begin + 1 else 0
             begin = view.tables.ends[t]
+        wanted = many if many * size <= limit // 2 else min(wanted, (limit - limit // 8) // size)
         view.reads = 0
-        wanted = min(wanted, (self.limit - self.limit // 8) // size)
-        if many * size <= self.limit // 2:
-            wanted = many
-        if wanted <= view.kept.count:
-            return 0
+        if wanted <= kept.count:
+            return kept
         order.sort()
         made = new_plain(many, wanted * size)
         made.count = wanted
         for k in range(wanted):
             t = order[k][1]
-            made.tables[t] = cython.cast(cython.p_void, cython.cast(cython.pointer(uint32_t), made.memory) + k * size // 4)
-        self.fill(view, made)
-        self.held += made.nbytes - view.kept.nbytes
-        view.nbytes += made.nbytes - view.kept.nbytes
-        view.kept = made
-        self.shrink(view, facts)
-        return 0
+            made.tables[t] = cython.cast(
+                cython.p_void, cython.cast(cython.pointer(uint32_t), made.memory) + k * (size // 4)
+            )
+        self.fill(view, kept, made)
+        self.known.add_tables(view, facts, made)
+        return made
 
     @cython.cfunc
-    def all_plain(self, view: RangeView) -> PlainTables:
+    def all_plain(self, view: RangeView, kept: PlainTables) -> PlainTables:
         """All tables of a view, plain, not to be remembered."""
         many: int64_t = view.tables.many
         words: int64_t = (64 if view.tables.wide else 32) * view.tables.words  # of 32 bits
-        kept: PlainTables = view.kept
         made = new_plain(many, 4 * words * (many - kept.count))
         at: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), made.memory)
         t: int64_t
@@ -711,15 +556,14 @@ class SliceReading:
             else:
                 made.tables[t] = cython.cast(cython.p_void, at)
                 at = at + words
-        self.fill(view, made)
+        self.fill(view, kept, made)
         return made
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def fill(self, view: RangeView, made: PlainTables) -> cython.int:
-        """Fill plain tables that a view does not have."""
+    def fill(self, view: RangeView, kept: PlainTables, made: PlainTables) -> cython.int:
+        """Fill plain tables but for those that are kept already."""
         tables = cython.declare(Tables)
-        kept: PlainTables = view.kept
         tables = view.tables
         tables.slices, tables.plain = self.stream.slices, kept.tables
         scratch: cython.pointer(uint64_t) = cython.cast(
@@ -797,30 +641,3 @@ class SliceReading:
         self.get_ready()
         rows = self.stream.rows.some(0, self.rows[0])
         return self.point(np.array([key], np.uint64), rows, 0, since, until, delta)[0]
-
-    @cython.cfunc
-    def weigh(self, asked: cython.pointer(Steps), delta: cython.double) -> object:
-        """What collisions add in some steps, and then what they rarely exceed; remembered."""
-        key = (asked[0].since, asked[0].length, asked[0].count, delta)
-        weights: object = self.steps.get(key)
-        begin: int64_t = 0
-        end: int64_t
-        done: cython.bint
-        wide: cython.bint = self.wide
-        if weights is not None:
-            return weights
-        weights = np.empty(2 * asked[0].count)
-        asked[0].collisions = doubles(weights)
-        asked[0].likely = asked[0].collisions + asked[0].count
-        while begin < asked[0].count:
-            end = min(begin + STEPS, asked[0].count)
-            with cython.nogil:
-                done = weigh_steps(asked, begin, end, delta, wide)
-            if not done:
-                raise MemoryError
-            PyErr_CheckSignals()
-            begin = end
-        self.steps[key] = weights
-        self.held += OBJECTS + weights.nbytes
-        self.shrink(None, None)
-        return weights

@@ -29,27 +29,29 @@ from cython.cimports.ecmsketch.engines.slices.events import (
 from cython.cimports.ecmsketch.engines.slices.feeding import (
     absorb,
     absorb_late,
-    age_moved,
     begin_feed,
     clear_feed,
     count_slices,
     end_feed,
     finished_slices,
-    join_draft,
+    take_slice,
+)
+from cython.cimports.ecmsketch.engines.slices.merging import gather_events, gather_slices, join_gathered
+from cython.cimports.ecmsketch.engines.slices.profile import SLICE_WORDS
+from cython.cimports.ecmsketch.engines.slices.slice_blocks import (
     new_slices,
     release_slices,
     retain_slices,
+    slices_in,
     slices_nbytes,
     slices_of,
     sum_tables,
-    take_slice,
 )
-from cython.cimports.ecmsketch.engines.slices.profile import SLICE_WORDS
 from cython.cimports.ecmsketch.engines.slices.tables import pack, release, retain, unpack
-from cython.cimports.ecmsketch.engines.slices.types import Batch, Events, Feed, Slice
+from cython.cimports.ecmsketch.engines.slices.types import Batch, Events, Feed, Part, Slice
 from cython.cimports.ecmsketch.kernels.hashing import RowHashes, xxhash64
 from cython.cimports.ecmsketch.kernels.memory import allocate, int64s, uint64s
-from cython.cimports.ecmsketch.kernels.sorting import in_order, sort_ticks
+from cython.cimports.ecmsketch.kernels.sorting import in_order
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
@@ -63,14 +65,8 @@ Ints = NDArray[np.int64]
 
 FACTS = cython.declare(int64_t, 10)
 """Numbers of a slice besides its table: first and last tick, arrivals, seven knots. A Slice begins with them."""
-FINENESS = 0.85
-"""Slices of several streams are joined to this share of what one stream's may be. Else fewer would be left than one
-stream has, since they are joined all at once, and the ends of ranges would blur.
-"""
 SLACK = cython.declare(int64_t, 4)
 """A block of events that is appended to has space for one in so many more."""
-MOST_ARRIVALS = cython.declare(cython.double, 2.0**62)
-"""More arrivals might overflow. A sketch refuses fewer."""
 next_id = cython.declare(int64_t, 1)
 
 
@@ -173,7 +169,7 @@ class SliceStream:
         self.slice_memory, self.slices, self.used = memory, cython.NULL, 0
         if memory != cython.NULL:
             self.slices = slices_of(memory)
-            self.used = cython.cast(cython.pointer(int64_t), memory)[1]
+            self.used = slices_in(memory)
         self.slices_id = next_id
         next_id += 1
 
@@ -687,133 +683,44 @@ def _count(feed: cython.pointer(Feed)) -> cython.int:
 def _united(parts: list, levels: int, now: int) -> SliceStream:
     """The events and slices of all parts, those outside the window forgotten, joined as the plan allows."""
     feed = cython.declare(Feed)
+    part: SliceStream
+    at: int64_t = 0
+    count: int64_t = len(parts)
+    good: cython.int = 0
     result = SliceStream(parts[0].config)
     result.levels = levels
     result.take_config(parts[0].config)
     limit: int64_t = now - result.plan.window
-    good: cython.bint = True
-    several: cython.bint = len(parts) > 1
-    ordered = sorted(parts, key=_digest_of) if several else parts  # so that the order in which they were given is lost
+    ordered = sorted(parts, key=_digest_of) if count > 1 else parts  # the order in which they were given is lost
+    contents: cython.pointer(Part) = cython.cast(cython.pointer(Part), allocate(24 * count))
+    if contents == cython.NULL:
+        raise MemoryError
     clear_feed(cython.address(feed), cython.address(result.plan))
     try:
-        _take_slices(cython.address(feed), ordered, limit)
-        _take_events(cython.address(feed), ordered, limit)
-        feed.plan.epsilon_t = FINENESS * feed.plan.epsilon_t
-        if feed.end >= feed.plan.recent + feed.plan.block or (feed.used and several):
-            with cython.nogil:
-                if feed.end > feed.plan.recent:
-                    good = age_moved(cython.address(feed))
-                else:
-                    good = join_draft(cython.address(feed), feed.arrivals)
-            if not good:
-                raise MemoryError
-            _count(cython.address(feed))
+        for item in ordered:
+            part = item
+            contents[at].slices, contents[at].used = part.slices, part.used
+            contents[at].events = cython.address(part.events)
+            at += 1
+        good = gather_slices(cython.address(feed), contents, count, limit)
+        if good < 0:
+            raise OverflowError("slices: the parts have more arrivals than can be counted")
+        if good == 0:
+            raise MemoryError
+        with cython.nogil:
+            good = gather_events(cython.address(feed), contents, count, limit)
+            if good and (feed.end >= feed.plan.recent + feed.plan.block or (feed.used and count > 1)):
+                good = join_gathered(cython.address(feed))
+        if not good:
+            raise MemoryError
+        _count(cython.address(feed))
         result.keep_columns(cython.address(feed))
         result.take_draft(cython.address(feed))
     finally:
+        free(contents)
         end_feed(cython.address(feed))
     return result
 
 
 def _digest_of(part: SliceStream) -> tuple[int, ...]:
     return part.digest()
-
-
-@cython.cfunc
-@cython.exceptval(-1)
-def _take_slices(feed: cython.pointer(Feed), parts: list, limit: int64_t) -> cython.int:
-    """Let a feed have the slices of all parts that end after a limit, sorted by their last ticks."""
-    part: SliceStream
-    count: int64_t = 0
-    at: int64_t = 0
-    i: int64_t
-    arrivals: cython.double = 0.0
-    for item in parts:
-        part = item
-        for i in range(part.used):
-            if part.slices[i].last > limit:
-                count += 1
-                arrivals += cython.cast(cython.double, part.slices[i].arrivals)
-    if arrivals > MOST_ARRIVALS:
-        raise OverflowError(f"slices: {arrivals:g} arrivals are more than can be counted")
-    memory: cython.p_void = allocate(40 * count)
-    if memory == cython.NULL or not begin_feed(feed, count):
-        free(memory)
-        raise MemoryError
-    lasts: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), memory)
-    order: cython.pointer(int64_t) = lasts + count
-    found: cython.pointer(cython.pointer(Slice)) = cython.cast(cython.pointer(cython.pointer(Slice)), lasts + 4 * count)
-    for item in parts:
-        part = cython.cast(SliceStream, item)
-        for i in range(part.used):
-            if part.slices[i].last > limit:
-                lasts[at], order[at], found[at] = part.slices[i].last, at, part.slices + i
-                at += 1
-    sort_ticks(lasts, order, count, lasts + 2 * count)
-    for i in range(count):
-        take_slice(feed, found[order[i]])
-    free(memory)
-    return 0
-
-
-@cython.cfunc
-@cython.exceptval(-1)
-def _take_events(feed: cython.pointer(Feed), parts: list, limit: int64_t) -> cython.int:
-    """Let a feed have the events of all parts that are after a limit, sorted by tick."""
-    part: SliceStream
-    count: int64_t = 0
-    at: int64_t = 0
-    begin: int64_t
-    some: int64_t
-    i: int64_t
-    weighted: cython.bint = False
-    for item in parts:
-        part = cython.cast(SliceStream, item)
-        count += part.events.count - first_after(cython.address(part.events), limit)
-        weighted = weighted or part.events.weights != cython.NULL
-    feed[0].columns = allocate(24 * count)
-    if feed[0].columns == cython.NULL:
-        raise MemoryError
-    feed[0].keys = cython.cast(cython.pointer(uint64_t), feed[0].columns)
-    feed[0].ticks = cython.cast(cython.pointer(int64_t), feed[0].columns) + count
-    if weighted:
-        feed[0].weights = feed[0].ticks + count
-    for item in parts:
-        part = cython.cast(SliceStream, item)
-        begin = first_after(cython.address(part.events), limit)
-        some = part.events.count - begin
-        if some:
-            memcpy(feed[0].keys + at, part.events.keys + begin, cython.cast(cython.size_t, 8 * some))
-            copy_ticks(cython.address(part.events), begin, begin + some, feed[0].ticks + at)
-            if weighted:
-                copy_weights(cython.address(part.events), begin, begin + some, feed[0].weights + at)
-            at += some
-    if weighted and all_ones(feed[0].weights, count):
-        feed[0].weights = cython.NULL
-    if not in_order(feed[0].ticks, count):
-        memory: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), allocate(32 * count))
-        if memory == cython.NULL:
-            raise MemoryError
-        with cython.nogil:
-            for i in range(count):
-                memory[i] = i
-            sort_ticks(feed[0].ticks, memory, count, memory + count)
-            _reorder(cython.cast(cython.pointer(int64_t), feed[0].keys), memory, count, memory + count)
-            if feed[0].weights != cython.NULL:
-                _reorder(feed[0].weights, memory, count, memory + count)
-        free(memory)
-    feed[0].end = count
-    feed[0].arrivals = _weigh(feed[0].weights, count)
-    return 0
-
-
-@cython.cfunc
-@cython.nogil
-def _reorder(
-    column: cython.pointer(int64_t), order: cython.pointer(int64_t), count: int64_t, scratch: cython.pointer(int64_t)
-) -> cython.void:
-    """Put a column in order."""
-    i: int64_t
-    for i in range(count):
-        scratch[i] = column[order[i]]
-    memcpy(column, scratch, cython.cast(cython.size_t, 8 * count))

@@ -74,3 +74,8 @@ cdef struct Feed:         # what feeding.py works on
     int64_t scratch_words
     uint64_t* cells         # memory to count in
     void* columns           # memory of keys, ticks and weights if they are copies
+
+cdef struct Part:         # what a stream holds, while several are united
+    Slice* slices
+    int64_t used
+    Events* events
