@@ -10,7 +10,7 @@ from ecmsketch import SketchConfig
 from ecmsketch.counters.exponential_histogram import ExponentialHistograms as Old
 from ecmsketch.engines.cells.arrivals import hashed
 from ecmsketch.engines.cells.exponential_histogram import ExponentialHistograms as New
-from ecmsketch.inputs.row_hashes import cells_of
+from ecmsketch.kernels.hashing import cells_of
 
 EVENTS = 1_000_000
 

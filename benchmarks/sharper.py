@@ -14,7 +14,7 @@ import ecmsketch as ecm
 from benchmarks.events import zipf
 from benchmarks.table import Row, show
 from ecmsketch.inputs.items import hash_items
-from ecmsketch.inputs.row_hashes import cells_of
+from ecmsketch.kernels.hashing import cells_of
 
 EVENTS, LAST, SEEDS = 1_000_000, 500_000, 32
 MARGINS = {"named": 0.0002, "listed": 0.005}

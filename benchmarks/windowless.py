@@ -8,9 +8,9 @@ import numpy as np
 from numba import int64, uint64
 
 from ecmsketch.counters.counting import count
-from ecmsketch.inputs.row_hashes import RowHashes, fill_cells, row_hashes
+from ecmsketch.kernels.hashing import RowHashes, fill_cells, row_hashes
 from ecmsketch.kernels import kernel
-from ecmsketch.kernels.splitmix import mix_word
+from ecmsketch.kernels.hashing import mix_word
 
 
 class CountMin:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.inputs.kinds import Hashed, encode_kinds
-from ecmsketch.sketch.appending import append_events, can_append
+from ecmsketch.sketch.small_sketches import append_events, can_append
 
 CONFIG = ecm.SketchConfig(epsilon=0.2, delta=0.2, window=1000, unit="s", late="side", lateness=50)
 NO_CLOCK = -(2**62)

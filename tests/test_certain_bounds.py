@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.inputs.row_hashes import cells_of
+from ecmsketch.kernels.hashing import cells_of
 from streams import streams, zipf_items
 
 WINDOW = 1000

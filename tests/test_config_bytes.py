@@ -12,8 +12,8 @@ import ecmsketch as ecm
 from ecmsketch.config import PrefixConfig
 from ecmsketch.config.sketch_config import CHOICES
 from ecmsketch.errors import ConfigError, EcmError, FormatError
-from ecmsketch.kernels.varint import get_scalar, put_scalar
-from ecmsketch.sketch.config_bytes import CHOICE_BITS, decode_config, encode_config
+from ecmsketch.kernels.packing import get_scalar, put_scalar
+from ecmsketch.sketch.codec import CHOICE_BITS, decode_config, encode_config
 from ecmsketch.sketch.field_reader import FieldReader, zigzag
 
 NUMBERS = st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1))

@@ -11,7 +11,7 @@ from xxhash import xxh64_intdigest
 import ecmsketch as ecm
 from ecmsketch.errors import FormatError
 from ecmsketch.inputs.kinds import Hashed
-from ecmsketch.sketch.event_merging import SmallSketches
+from ecmsketch.sketch.small_sketches import SmallSketches
 
 CONFIG = ecm.SketchConfig(epsilon=0.2, delta=0.2, window=1000, unit="s", late="side", lateness=50)
 

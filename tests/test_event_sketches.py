@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import ecmsketch as ecm
 from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.kinds import INTEGERS, NOTHING, Hashed
-from ecmsketch.sketch.event_sketches import EventSketches
+from ecmsketch.sketch.small_sketches import EventSketches
 
 ticks = st.one_of(st.integers(-50, 50), st.integers(-(2**61), 2**62))
 events = st.lists(st.tuples(st.integers(0, 2**63 - 1), ticks, st.integers(0, 2**53)), min_size=1, max_size=40)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ecmsketch.errors import InputError
 from ecmsketch.inputs.items import hash_item, hash_items
-from ecmsketch.inputs.row_hashes import CHUNK, cells_of, direct_row, row_hashes, stack_rows
-from ecmsketch.kernels.splitmix import mix
+from ecmsketch.kernels.hashing import CHUNK, cells_of, direct_row, row_hashes, stack_rows
+from ecmsketch.kernels.hashing import mix
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "hashing.json").read_text())
 TEXTS = ["", "a", "10.0.0.1", "/index.html", "é日本語", "x" * 31, "x" * 32, "x" * 33, "y" * 200]

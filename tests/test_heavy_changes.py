@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ecmsketch as ecm
-from ecmsketch.kernels.splitmix import mix
+from ecmsketch.kernels.hashing import mix
 
 WINDOW = 4000
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.counters.arrivals import Batch
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.errors import ConfigError, FormatError, MergeError, QueryError
 from ecmsketch.heavy.candidates import FrequentItems, combine, plan_of
 from ecmsketch.inputs.items import hash_items

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import MergeError
-from ecmsketch.inputs.row_hashes import cells_of
-from ecmsketch.kernels.radix_sort import sort_by_tick
+from ecmsketch.kernels.hashing import cells_of
+from ecmsketch.kernels.sorting import sort_by_tick
 from streams import cuts, ticks_of, zipf_items
 
 WINDOW = 2000

@@ -20,7 +20,7 @@ import pytest
 import ecmsketch as ecm
 from ecmsketch.domains import floats, ipv4, ipv6, network_range
 from ecmsketch.errors import EcmError, InputError
-from ecmsketch.sketch.uniting import unite
+from ecmsketch.sketch.merging import unite
 
 
 class Level(IntEnum):

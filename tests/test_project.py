@@ -18,7 +18,7 @@ import pytest
 import ecmsketch as ecm
 from ecmsketch.cli.app import app
 from ecmsketch.config.sketch_config import CHOICES
-from ecmsketch.sketch.config_bytes import CHOICE_BITS, CONFIG
+from ecmsketch.sketch.codec import CHOICE_BITS, CONFIG
 from ecmsketch.sketch.header_bytes import ENVELOPE
 
 ROOT = Path(__file__).parents[1]
@@ -101,7 +101,7 @@ def test_the_format_document_has_every_choice_at_its_bits():
 
 
 def test_compiling_for_the_first_time_says_so(tmp_path):
-    code = "import numpy as np; from ecmsketch.kernels.radix_sort import is_sorted; is_sorted(np.arange(5))"
+    code = "import numpy as np; from ecmsketch.kernels.sorting import is_sorted; is_sorted(np.arange(5))"
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": ""}
     first, again = (
         subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecmsketch.kernels.splitmix import mix, mix_word, splitmix64, to_fraction
+from ecmsketch.kernels.hashing import mix, mix_word, splitmix64, to_fraction
 
 PUBLISHED = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
 """The first outputs for seed 0."""

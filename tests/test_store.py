@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import MergeError, StoreError
-from ecmsketch.sketch.uniting import unite
+from ecmsketch.sketch.merging import unite
 from ecmsketch.store import READER_HOURS, SCHEMA, SketchRow, SketchStore, delta, row_reader
 from ecmsketch.store.file_writer import FileWriter
 from streams import cuts, ticks_of, zipf_items
@@ -689,7 +689,7 @@ class TestWhatIsRefused:
 def test_without_deltalake_the_library_works_and_the_store_says_what_to_install():
     code = (
         "import sys; sys.modules['deltalake'] = None\n"
-        "import ecmsketch; ecmsketch.EcmSketch; import ecmsketch.sketch.uniting\n"
+        "import ecmsketch; ecmsketch.EcmSketch; import ecmsketch.sketch.merging\n"
         "assert 'pyarrow' not in sys.modules\n"
         "try:\n    import ecmsketch.store\n"
         "except ImportError as error:\n    print(error)"

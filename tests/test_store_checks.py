@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import ecmsketch as ecm
 from ecmsketch.errors import StoreError
-from ecmsketch.sketch.uniting import unite
+from ecmsketch.sketch.merging import unite
 from ecmsketch.store import SketchRow, SketchStore, delta
 from ecmsketch.store.fingerprints import fingerprint, split
 from ecmsketch.store.store_config import PROPERTY, StoreConfig

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecmsketch.heavy.misra_gries import count_keys, new_tally, write_reduced
-from ecmsketch.kernels.splitmix import GOLDEN
+from ecmsketch.kernels.hashing import GOLDEN
 
 NO_COUNTS = np.empty(0, np.int64)
 

@@ -15,7 +15,7 @@ import pytest
 COMMON = '''
 import copy, os, pickle, sys, threading, time
 import ecmsketch as ecm
-from ecmsketch.sketch.uniting import unite
+from ecmsketch.sketch.merging import unite
 
 sys.setswitchinterval(1e-5)
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from ecmsketch import SketchConfig
 from ecmsketch.config import PrefixConfig
-from ecmsketch.counters.arrivals import Batch
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.engines.slices.reading import SliceReading
 from ecmsketch.engines.slices.stream import SliceStream
-from ecmsketch.inputs.row_hashes import RowHashes
+from ecmsketch.kernels.hashing import RowHashes
 from ecmsketch.kernels.hashing import RowHashes as CompiledRows
 from ecmsketch.slices import SlicedStream
 from streams import SHAPES, cuts, ticks_of

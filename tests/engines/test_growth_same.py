@@ -7,7 +7,7 @@ import pytest
 from slice_cases import ARRIVALS, BEGIN, END, FACTS, FIRST, HIGH, KNOT, LAST, LOW, SHAPES, random_events, random_slices
 
 from ecmsketch.engines.slices import growth, inside, profile
-from ecmsketch.inputs.row_hashes import row_hashes
+from ecmsketch.kernels.hashing import row_hashes
 from ecmsketch.slices import crowding, joining, making, settling, table_pool
 from ecmsketch.slices import profile as old_profile
 

@@ -12,7 +12,7 @@ import pytest
 from ecmsketch.kernels.memory import allocations, fail_after
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters.arrivals import Batch
+from ecmsketch.inputs.batches import Batch
 from ecmsketch.engines.slices.events import read_events
 from ecmsketch.engines.slices.stream import SliceStream
 from ecmsketch.slices.recent_events import RecentEvents, count_between

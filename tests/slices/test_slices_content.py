@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
-from ecmsketch.inputs.row_hashes import cells_of
+from ecmsketch.kernels.hashing import cells_of
 from ecmsketch.slices.stream_reading import blocks_of
 from ecmsketch.slices.table_planes import add_slice
 from ecmsketch.slices.table_pool import ARRIVALS, FIRST, KNOT, LAST, SLICES, TABLE

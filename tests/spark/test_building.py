@@ -218,7 +218,7 @@ def test_partial_sketches_are_handed_on_before_memory_runs_out(monkeypatch, stre
         assert making.nbytes < 400_000
     pieces += making.finish()
     assert len(pieces) > 6
-    from ecmsketch.sketch.uniting import unite
+    from ecmsketch.sketch.merging import unite
 
     for site in SITES:
         sketch = unite([ecm.load(piece.sketch) for piece in pieces if piece.site == site])

@@ -15,7 +15,7 @@ import pytest
 import ecmsketch as ecm
 from ecmsketch.inputs.items import hash_items
 from ecmsketch.inputs.kinds import Hashed
-from ecmsketch.kernels.splitmix import mix
+from ecmsketch.kernels.hashing import mix
 from streams import ticks_of
 
 DISTINCT = 5000

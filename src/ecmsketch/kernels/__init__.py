@@ -1,5 +1,1 @@
-"""The numba decorator, and small kernels that several rooms share."""
-
-from ecmsketch.kernels.decorator import kernel, leading_zeros, trailing_zeros
-
-__all__ = ["kernel", "leading_zeros", "trailing_zeros"]
+"""Compiled pieces that several packages use: hashing, sorting, packing, and the memory of kernels."""

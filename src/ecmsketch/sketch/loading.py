@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecmsketch.engines.slices.engine import SlicesEngine
 from ecmsketch.sketch import codec
 from ecmsketch.sketch.ecm import EcmSketch
+from ecmsketch.sketch.ingest import State
+from ecmsketch.sketch.merging import merge
 from ecmsketch.sketch.prefix import PrefixSketch
+from ecmsketch.sketch.small_sketches import SketchColumn
 
 AnySketch = EcmSketch | PrefixSketch
 """A sketch of either class."""
@@ -26,3 +35,15 @@ def summarize(data: bytes) -> tuple[type[AnySketch], codec.Summary]:
     """
     summary = codec.summarize(data)
     return (PrefixSketch if summary.type_id == codec.KIND_PREFIX else EcmSketch), summary
+
+
+def merge_column(column: SketchColumn, chosen: NDArray[np.bool_], others: Sequence[EcmSketch] = ()) -> EcmSketch:
+    """One sketch for some of the small ones in a column of bytes, and for others, merged in one step as by `merge`."""
+    union = column.gather(chosen)
+    stream = union.stream
+    if stream is not None and not union.is_merged and not others:
+        stream = stream.merge([stream], union.now)
+    engine = SlicesEngine.of_stream(column.config, stream, union.now, union.first_tick)
+    engine.late_counted, engine.late_dropped = union.late_counted, union.late_dropped
+    made = EcmSketch._of(State(engine, kinds=union.kinds))
+    return merge([made, *others]) if others else made

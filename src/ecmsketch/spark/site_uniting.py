@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ecmsketch.errors import MergeError
 from ecmsketch.kernels.grouping import order_runs
 from ecmsketch.sketch.loading import load
-from ecmsketch.sketch.uniting import unite
+from ecmsketch.sketch.merging import unite
 from ecmsketch.spark.cleaning import REFUSED, Reasons, Rows, add_reasons
 from ecmsketch.spark.partials import name_of
 from ecmsketch.spark.recipe import Recipe

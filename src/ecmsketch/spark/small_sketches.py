@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.kinds import INTEGER, NOTHING
-from ecmsketch.sketch.small_sketches import EventSketches
+from ecmsketch.sketch.small_sketches import EventSketchWriter, consists_of_events
 from ecmsketch.spark.cleaning import Reasons, Rows, feed
 from ecmsketch.spark.recipe import Recipe
 
@@ -30,16 +29,17 @@ class SmallSketches:
         self._recipe = recipe
         empty = recipe.new("")
         kinds = NOTHING if recipe.bits is not None else frozenset({recipe.kind or INTEGER})
-        self._quick = EventSketches(empty.config, empty.kind, kinds) if EventSketches.can(recipe.config) else None
+        quick = consists_of_events(recipe.config)
+        self._quick = EventSketchWriter(empty.config, empty.type_id, kinds) if quick else None
         self._empty = empty.serialize()
 
     def count(self, rows: Rows, name: str) -> Counted:
         """The sketch of one site's events. `name` tells apart the random draws of randomized waves."""
         if self._quick is not None and isinstance(rows.items, np.ndarray):
-            batch = Batch(rows.items.view(np.uint64), rows.ticks, rows.weights)
-            if self._quick.fits(batch):
-                ticks = rows.ticks.item(0), rows.ticks.item(-1)
-                return Counted(self._quick.serialize(batch), len(rows.ticks), *ticks, {})
+            keys = rows.items.view(np.uint64)
+            if self._quick.fits(rows.ticks, rows.weights):
+                ends = rows.ticks.item(0), rows.ticks.item(-1)
+                return Counted(self._quick.serialize(keys, rows.ticks, rows.weights), len(rows.ticks), *ends, {})
         return self._count(rows, name)
 
     def _count(self, rows: Rows, name: str) -> Counted:

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.sketch.small_sketches import can_append
 from ecmsketch.sketch.ecm import EcmSketch
-from ecmsketch.sketch.small_sketches import SmallSketches
-from ecmsketch.sketch.loading import AnySketch
+from ecmsketch.sketch.loading import AnySketch, merge_column
 from ecmsketch.sketch.merging import merge
+from ecmsketch.sketch.small_sketches import SketchColumn, can_append
 from ecmsketch.store.neighbour_groups import SiteGroup
 from ecmsketch.store.row_reader import RowReader, latest_sketches, rows_of_sites, site_ends
 from ecmsketch.store.store_config import StoreConfig
@@ -34,14 +33,14 @@ def merge_group(rows: RowReader, group: SiteGroup, config: StoreConfig | None) -
 
 def _merge_bytes(rows: RowReader, live: Any, config: SketchConfig) -> AnySketch:
     """The same where most sketches are small: those are merged from their bytes, without an object for each."""
-    small = SmallSketches(config, *_buffers(rows.whole(live)["sketch"]))
+    small = SketchColumn(config, *_buffers(rows.whole(live)["sketch"]))
     ends = site_ends(live)
     begins = np.r_[0, ends[:-1]]
     alike = np.repeat(np.logical_and.reduceat(small.simple, begins), ends - begins)  # all rows of a site are simple
     others = list(latest_sketches(rows, rows_of_sites(live.filter(~alike))).values())
     if not alike.any():
         return merge(others) if len(others) > 1 else others[0]
-    return small.merge(alike, [sketch for sketch in others if isinstance(sketch, EcmSketch)])
+    return merge_column(small, alike, [sketch for sketch in others if isinstance(sketch, EcmSketch)])
 
 
 def _buffers(column: Any) -> tuple[Any, Any, Any]:

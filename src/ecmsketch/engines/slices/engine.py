@@ -51,6 +51,14 @@ class SlicesEngine:
         self._stream = SliceStream(config)
         self._reading: SliceReading | None = None
 
+    @classmethod
+    def of_stream(cls, config: SketchConfig, stream: SliceStream | None, now: int | None, origin: int | None) -> Self:
+        """The engine of a stream, or an empty one without."""
+        engine = cls(config)
+        engine._stream = engine._stream if stream is None else stream
+        engine.now, engine.origin = now, origin
+        return engine
+
     def _with(self, stream: SliceStream, now: int | None, origin: int | None) -> Self:
         """The same engine with another stream, clock and first tick."""
         other = type(self).__new__(type(self))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ecmsketch.config import SketchConfig
-from ecmsketch.counters import counter_class
+from ecmsketch.engines.cells.registry import counter_class
 from ecmsketch.experiments.data.site_files import sketch_site
 from ecmsketch.sketch import EcmSketch
 from ecmsketch.sketch.merging import merge
