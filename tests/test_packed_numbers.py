@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecmsketch.kernels.packed_numbers import packed, unpacked
+from ecmsketch.kernels.packing import packed, unpacked
 
 LARGE = st.integers(0, 2**64 - 1)
 NUMBERS = st.one_of(

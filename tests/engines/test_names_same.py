@@ -125,8 +125,8 @@ def test_parameters():
 
 ITEMS = [
     ["a", "b", "a", "é日本語"], [b"x", b"", b"x"], [5, -1, 2**63, 2**64 - 1], [("a", 1), ("b", 2), (b"c", "d")],
-    np.array([3, -4, 7]), np.array([3, 4]), np.array([3, 4], np.uint32), np.array(["q", "r", "q"]), pa.array(["a", "b"]),
-    {"host": ["a", "b", "a"], "port": [1, 2, 1]}, pa.array([1, -2, 3]), [True, 2, "two"],
+    np.array([3, -4, 7]), np.array([3, 4]), np.array([3, 4], np.uint32), np.array(["q", "r", "q"]),
+    pa.array(["a", "b"]), {"host": ["a", "b", "a"], "port": [1, 2, 1]}, pa.array([1, -2, 3]), [True, 2, "two"],
 ]  # fmt: skip
 
 

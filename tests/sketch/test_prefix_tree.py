@@ -10,8 +10,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ecmsketch.config import PrefixConfig
-from ecmsketch.sketch.number_range import bound_range, cut_prefixes, project_range
-from ecmsketch.sketch.projection import project
+from ecmsketch.sketch.prefix_tree import (
+    Descents,
+    bound_range,
+    cut_prefixes,
+    follow_bounds,
+    follow_values,
+    project,
+    project_range,
+)
 
 counts = st.floats(0, 1000).map(lambda count: round(count, 1))
 
@@ -29,8 +36,7 @@ def families(draw):
 @given(families())
 def test_children_add_up_to_their_parent_within_their_bounds(family):
     value, lower, upper, parent = family
-    found = np.full_like(value, np.nan)
-    project(value, lower, upper, parent, found)
+    found = project(value, lower, upper, parent)
     assert found.sum() == pytest.approx(parent, abs=1e-6)
     assert (found >= 0).all()
     assert (found <= upper + 1e-6).all()
@@ -43,8 +49,7 @@ def test_no_other_way_to_add_up_changes_values_less(family, seed):
     """Compared with moving some amount from one child to another, as far as lower bounds allow."""
     value, lower, upper, parent = family
     assume(lower.sum() < parent < value.sum())
-    found = np.empty_like(value)
-    project(value, lower, upper, parent, found)
+    found = project(value, lower, upper, parent)
     rng = np.random.default_rng(seed)
     for _ in range(20):
         other, (giver, taker) = found.copy(), rng.integers(0, len(value), 2)
@@ -55,13 +60,10 @@ def test_no_other_way_to_add_up_changes_values_less(family, seed):
 
 
 def test_of_nothing_there_is_nothing():
-    value, found = np.array([3.0, 0.0, 5.0]), np.empty(3)
-    project(value, np.zeros(3), value, 0.0, found)
-    assert found.tolist() == [0, 0, 0]
-    project(value, np.array([1.0, 0.0, 1.0]), value, 0.0, found)
-    assert found.tolist() == [0, 0, 0]
-    project(np.zeros(3), np.zeros(3), np.array([2.0, 0.0, 6.0]), 4.0, found)
-    assert found.tolist() == [1, 0, 3]
+    value = np.array([3.0, 0.0, 5.0])
+    assert project(value, np.zeros(3), value, 0.0).tolist() == [0, 0, 0]
+    assert project(value, np.array([1.0, 0.0, 1.0]), value, 0.0).tolist() == [0, 0, 0]
+    assert project(np.zeros(3), np.zeros(3), np.array([2.0, 0.0, 6.0]), 4.0).tolist() == [1, 0, 3]
 
 
 def tree(low, end, truth, slack, rng):
@@ -110,3 +112,64 @@ def test_bounds_of_a_range_are_the_best_there_are(low, length, slack, seed):
     wider = bound_range(cut, lower, upper, float(least), float(most), False)
     assert wider[0] <= found[0] <= found[1] <= wider[1]
     assert project_range(cut, exact, lower, upper, float(truth.sum())) == inside
+
+
+def levels_of(truth, fan):
+    """The counts of the children of every prefix, level by level."""
+    size = len(truth)
+    prefixes = 1
+    while prefixes < size:
+        yield truth.reshape(prefixes, fan, -1).sum(axis=2).astype(np.float64)
+        prefixes *= fan
+
+
+@pytest.mark.parametrize("fan", [2, 4, 8])
+@given(seed=st.integers(0, 2**32))
+def test_exact_counts_lead_to_the_exact_quantiles(fan, seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 5, 64) * (rng.random(64) < rng.choice([0.2, 1]))
+    truth[rng.integers(0, 64)] += 1
+    targets = rng.integers(1, truth.sum() + 1, 6).astype(np.float64)
+    values = Descents.start(targets, float(truth.sum()))
+    bounds = Descents.start(targets.copy(), float(truth.sum()))
+    digit = fan.bit_length() - 1
+    for children in levels_of(truth, fan):
+        here, there = children[values.prefix.astype(int)], children[bounds.prefix.astype(int)]
+        follow_values(values, digit, here, here, here)
+        follow_bounds(bounds, digit, there, there)
+    expected = np.searchsorted(np.cumsum(truth), targets)
+    assert values.prefix.tolist() == bounds.prefix.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("fan", [2, 4, 8])
+@given(slack=st.integers(0, 4), seed=st.integers(0, 2**32))
+def test_no_descent_by_bounds_passes_the_quantile(fan, slack, seed):
+    """From the left none goes beyond it, from the right none stays short of it, whatever the bounds are."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 5, 64)
+    truth[rng.integers(0, 64)] += 1
+    total = int(truth.sum())
+    ranks = rng.integers(1, total + 1, 5)
+    targets = np.concatenate([ranks, total - ranks + 1]).astype(np.float64)
+    descents = Descents.start(targets, float(total), np.arange(10) >= 5)
+    for children in levels_of(truth, fan):
+        here = children[descents.prefix.astype(int)]
+        lower = np.maximum(here - rng.integers(0, slack + 1, here.shape), 0)
+        follow_bounds(descents, fan.bit_length() - 1, lower, here + rng.integers(0, slack + 1, here.shape))
+    expected = np.searchsorted(np.cumsum(truth), ranks)
+    assert (descents.prefix[:5].astype(int) <= expected).all()
+    assert (descents.prefix[5:].astype(int) >= expected).all()
+
+
+def test_what_does_not_belong_together_is_refused():
+    cut, _ = cut_prefixes(PrefixConfig(epsilon=0.1, delta=0.1, window=10, bits=3, radix=2).levels, 1, 6)
+    rows = np.ones((len(cut.begin), 2))
+    for wrong in (rows[1:], rows[:, :1]):
+        with pytest.raises(ValueError, match="cut"):
+            bound_range(cut, wrong, wrong, 1.0, 2.0, True)
+        with pytest.raises(ValueError, match="cut"):
+            project_range(cut, wrong, wrong, wrong, 2.0)
+    with pytest.raises(ValueError, match="every value"):
+        project_range(cut, rows, rows[1:], rows, 2.0)
+    with pytest.raises(ValueError, match="descents"):
+        follow_bounds(Descents.start(np.ones(3), 1.0), 1, rows[:2], rows[:2])
