@@ -14,8 +14,20 @@ from hypothesis import strategies as st
 
 from ecmsketch.errors import InputError
 from ecmsketch.inputs.items import hash_item, hash_items
-from ecmsketch.kernels.hashing import CHUNK, cells_of, direct_row, row_hashes, stack_rows
-from ecmsketch.kernels.hashing import mix
+from ecmsketch.kernels.hashing import (
+    RowHashes,
+    cells_of,
+    direct_row,
+    hash_bytes,
+    hash_many,
+    hash_text,
+    mix,
+    row_hashes,
+    stack_rows,
+)
+
+CHUNK = 4096
+"""Items hashed at a time in all rows."""
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "hashing.json").read_text())
 TEXTS = ["", "a", "10.0.0.1", "/index.html", "é日本語", "x" * 31, "x" * 32, "x" * 33, "y" * 200]
@@ -43,6 +55,29 @@ def test_the_kernel_is_xxhash64_with_seed_42(texts):
     assert [hash_item(text) for text in texts] == expected
     unpadded = [text.rstrip("\0") for text in texts]  # numpy pads with zeros and cannot tell them from text
     assert hash_items(np.array(unpadded, str)).tolist() == [hash_item(text) for text in unpadded]
+
+
+@given(st.binary(max_size=200), st.integers(0, 2**64 - 1))
+def test_bytes_are_hashed_with_any_seed(data, seed):
+    expected = xxhash.xxh64_intdigest(data, seed)
+    assert hash_bytes(data, seed) == hash_bytes(memoryview(data), seed) == expected
+    starts, ends = np.array([0, 0, len(data)]), np.array([0, len(data), len(data)])
+    assert hash_many(np.frombuffer(data, np.uint8), starts, ends, seed)[1] == expected
+    assert hash_many(np.frombuffer(data, np.uint8), starts, ends, np.full(3, seed, np.uint64))[1] == expected
+
+
+def test_a_text_is_hashed_as_its_utf8():
+    for text in TEXTS:
+        assert hash_text(text, 7) == xxhash.xxh64_intdigest(text.encode(), 7)
+    with pytest.raises(UnicodeEncodeError):
+        hash_text("\ud800")
+
+
+@pytest.mark.parametrize("text", [np.str_("ab"), type("Text", (str,), {})("ab")])
+def test_kinds_of_strings_hash_alike(text):
+    assert hash_item(text) == hash_item("ab")
+    assert hash_item((text, 1)) == hash_item(("ab", 1))
+    assert hash_items([text, "x"])[0] == hash_item("ab")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +169,9 @@ def spreads(items, width, seeds, mixed=True):
     """
     found = []
     for seed in range(seeds):
-        rows = row_hashes(seed, 1, width)._replace(mixed=np.array([mixed], np.uint64))
+        columns = row_hashes(seed, 1, width).columns()
+        columns[:, 6] = mixed
+        rows = RowHashes(columns)
         counts = np.bincount(cells_of(items, rows)[0], minlength=width)
         found.append(((counts - len(items) / width) ** 2).sum() * width / len(items) / (width - 1))
     return np.array(found)

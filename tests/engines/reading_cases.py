@@ -1,4 +1,4 @@
-"""Random streams, as the slices engine before it was compiled ahead has them and as the new one has them, and questions."""
+"""Random streams and questions for tests of reading slices."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import numpy as np
 
 from ecmsketch import SketchConfig
 from ecmsketch.config import PrefixConfig
-from ecmsketch.inputs.batches import Batch
-from ecmsketch.engines.slices.reading import SliceReading
 from ecmsketch.engines.slices.stream import SliceStream
-from ecmsketch.kernels.hashing import RowHashes
-from ecmsketch.kernels.hashing import RowHashes as CompiledRows
-from ecmsketch.slices import SlicedStream
+from slice_cases import ARRIVALS, LAST, random_slices
+from slice_cases import SHAPES as SLICE_SHAPES
 from streams import SHAPES, cuts, ticks_of
 
 CONFIGS = {
@@ -28,15 +25,17 @@ CONFIGS = {
     "all bits": {"epsilon": 0.3, "delta": 0.1, "window": 20_000, "bits": 64, "radix": 256, "resolution": 0.5},
 }
 DISTINCT = 400
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+"""Items, ticks and weights of arrivals."""
 
 
-class Pair(NamedTuple):
-    """The same stream twice, with questions for both."""
+class Case(NamedTuple):
+    """A stream, and the end of its window."""
 
     config: SketchConfig
-    old: SlicedStream
     stream: SliceStream
-    reading: SliceReading
     now: int
 
 
@@ -46,15 +45,12 @@ def config_of(name: str, seed: int) -> SketchConfig:
 
 
 def items_of(config: SketchConfig, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Few items that come often, and some that never come."""
+    """A few items that come often, and many that come rarely or never."""
     items = (rng.zipf(1.3, count) % DISTINCT).astype(np.uint64)
-    if not isinstance(config, PrefixConfig):
-        return items * np.uint64(0x9E3779B97F4A7C15)
-    return (items * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - config.bits)
+    return items * FACTOR >> np.uint64(64 - config.bits if isinstance(config, PrefixConfig) else 0)
 
 
-def arrivals(config: SketchConfig, events: int, rng: np.random.Generator, weighted: bool):
-    """Items, ticks and weights (or None) of a stream."""
+def arrivals(config: SketchConfig, events: int, rng: np.random.Generator, weighted: bool) -> Columns:
     weights = None
     if weighted:
         most = int(rng.choice([3, 60, 5000, 2**33]))
@@ -66,33 +62,70 @@ def arrivals(config: SketchConfig, events: int, rng: np.random.Generator, weight
     return items_of(config, events, rng), ticks.astype(np.int64), weights
 
 
-def feed(config: SketchConfig, old: SlicedStream, new: SliceStream, columns, rng) -> None:
+def pieces_of(columns: Columns, rng: np.random.Generator) -> list[Columns]:
+    """The same arrivals in a few batches."""
     items, ticks, weights = columns
-    for piece in cuts(len(items), 4, rng):
-        some = None if weights is None else weights[piece]
-        old.add(Batch(items[piece], ticks[piece], some))
-        new.add(items[piece], ticks[piece], some)
+    return [(items[p], ticks[p], None if weights is None else weights[p]) for p in cuts(len(items), 4, rng)]
 
 
-def make_pair(name: str, seed: int, sites: int = 1, events: int | None = None, weighted: bool | None = None) -> Pair:
-    """One stream, or the union of several."""
+def sites_of(name: str, seed: int, sites: int, events: int | None = None) -> tuple[SketchConfig, list[list[Columns]], int]:
+    """(A config, the batches of some streams, the last tick of all)."""
     rng = np.random.default_rng(seed)
     config = config_of(name, seed)
-    weighted = bool(rng.random() < 0.3) if weighted is None else weighted
-    olds, news, now = [], [], -(2**62)
+    weighted = bool(rng.random() < 0.3)
+    streams, now = [], -2000
     for _ in range(sites):
-        old, new = SlicedStream(config), SliceStream(config)
-        count = int(rng.choice([0, 1, 30, 3000, 30_000])) if events is None else events
-        columns = arrivals(config, count, rng, weighted)
-        feed(config, old, new, columns, rng)
-        olds.append(old)
-        news.append(new)
-        now = max(now, int(columns[1][-1]) if count else now)
-    now = max(now, -2000)
-    if sites == 1:
-        return Pair(config, olds[0], news[0], SliceReading(news[0]), now)
-    united, merged = SlicedStream.merge(olds, now), SliceStream.merge(news, now)
-    return Pair(config, united, merged, SliceReading(merged), now)
+        columns = arrivals(config, int(rng.choice([0, 1, 30, 3000, 30_000])) if events is None else events, rng, weighted)
+        streams.append(pieces_of(columns, rng))
+        now = max([now, *columns[1][-1:].tolist()])
+    return config, streams, now
+
+
+def made_case(name: str, seed: int, sites: int = 1, events: int | None = None) -> Case:
+    """A stream that was fed, or the union of several."""
+    config, batches, now = sites_of(name, seed, sites, events)
+    streams = []
+    for pieces in batches:
+        streams.append(SliceStream(config))
+        for piece in pieces:
+            streams[-1].add(*piece)
+    return Case(config, streams[0] if sites == 1 else SliceStream.merge(streams, now), now)
+
+
+class MadeUp(NamedTuple):
+    """What a stream may hold, if it comes from bytes: slices that lie over each other in any way, and events."""
+
+    config: SketchConfig
+    levels: int
+    facts: np.ndarray
+    tables: list[np.ndarray]
+    events: Columns
+
+    def stream(self) -> SliceStream:
+        return SliceStream.restored(self.config, self.levels, 0, self.events, self.facts, self.tables)
+
+    @property
+    def now(self) -> int:
+        return int(self.facts[-1, LAST]) + 5000
+
+
+def made_up(name: str, seed: int) -> MadeUp:
+    rng = np.random.default_rng(seed)
+    config = config_of(name, seed)
+    facts = random_slices(rng, str(rng.choice(SLICE_SHAPES)), int(rng.choice([1, 7, 20, 60, 300])))
+    tables = []
+    for count in facts[:, ARRIVALS]:
+        most = min(int(count), int(rng.choice([3, 200, 2**50])))
+        tables.append((rng.random(config.cells) ** 6 * (most + 1)).astype(np.int64))
+    count = int(rng.choice([0, 3, 2000]))
+    ticks = int(facts[-1, LAST]) + np.sort(rng.integers(-30, 5000, count)).astype(np.int64)
+    weights = rng.integers(1, 50, count) if rng.random() < 0.5 else None
+    return MadeUp(config, int(rng.integers(0, 4)), facts, tables, (items_of(config, count, rng), ticks, weights))
+
+
+def made_up_case(name: str, seed: int) -> Case:
+    made = made_up(name, seed)
+    return Case(made.config, made.stream(), made.now)
 
 
 def blocks_of_rows(config: SketchConfig) -> list[tuple[int, int, int]]:
@@ -102,16 +135,10 @@ def blocks_of_rows(config: SketchConfig) -> list[tuple[int, int, int]]:
     return [(0, config.depth, 0)]
 
 
-def rows_of(config: SketchConfig, block: int) -> tuple[RowHashes, CompiledRows]:
-    """The rows of a block, of both kinds."""
-    begin, end, _ = blocks_of_rows(config)[block]
-    return RowHashes(*(column[begin:end] for column in config.row_hashes())), config.rows.some(begin, end)
-
-
-def ranges_of(pair: Pair, count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+def ranges_of(case: Case, count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
     """Ranges of every sort: empty, whole, cut at both ends, exactly on edges, before the first and after the last."""
-    window, now, facts = pair.config.window, pair.now, pair.stream.facts()
-    edges = [int(tick) for row in facts[:, :2] for tick in row] or [now]
+    window, now = case.config.window, case.now
+    edges = case.stream.facts()[:, :2].ravel().tolist() or [now]
     found = [
         (now - window, now), (now - 1, now), (now, now), (now - 10 * window, now - 9 * window), (now + 5, now + 9),
         (now - 10 * window, now + 10 * window), (now - window, now - window // 2), (edges[0] - 1, edges[-1]),

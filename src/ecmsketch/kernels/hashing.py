@@ -41,7 +41,7 @@ def mix_word(word: uint64_t) -> uint64_t:
 def mix(words: Words) -> Words:
     """Mix an array of words, or one word, by SplitMix64's output function."""
     given = np.ascontiguousarray(words, np.uint64)
-    mixed = np.empty(given.shape, np.uint64)
+    mixed = np.empty(np.shape(words), np.uint64)
     source = uint64s(given)
     target = uint64s(mixed)
     i: int64_t

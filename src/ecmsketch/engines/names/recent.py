@@ -83,6 +83,8 @@ def newest_events(recent: RecentEvents, keys: Keys, ticks: Ints, weights: Ints |
     older: int64_t = count - fresh
     skipped: int64_t = known - older
     begin: int64_t = len(keys) - fresh
+    if len(ticks) != len(keys) or (weights is not None and len(weights) != len(keys)):
+        raise ValueError("events: expected columns of one length")
     moments: cython.pointer(int64_t) = int64s(ticks) + begin
     narrow: cython.pointer(uint32_t) = cython.NULL
     wide: cython.pointer(int64_t) = cython.NULL

@@ -1,8 +1,13 @@
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from ecmsketch.engines.slices.ranges cimport Range
 from ecmsketch.engines.slices.types cimport Slice
 from ecmsketch.kernels.hashing cimport Row
+
+ctypedef fused Plain:
+    uint16_t
+    int32_t
+    int64_t
 
 cdef struct Tables:         # the tables of a range: `whole` of slices inside, then one for each slice that it cuts
     Slice* slices
@@ -12,7 +17,8 @@ cdef struct Tables:         # the tables of a range: `whole` of slices inside, t
     int64_t* ends           # table t is the sum of the slices slots[ends[t - 1]] .. slots[ends[t] - 1]
     int32_t* slots
     void** plain            # its cells in plain numbers, or NULL: then its slices are read packed
-    bint wide               # whether plain numbers have 64 bits, or 32
+    uint8_t* sizes          # bytes of these numbers: 2, 4 or 8
+    bint wide               # whether sums of cells need 8 bytes, or 4
 
 cdef struct Parts:          # what a table adds to an item's count: a share of it less what collisions add,
     double* noise
@@ -32,8 +38,11 @@ cdef int64_t MOST_ROWS
 cdef void group_slices(Range* found, Tables* tables) noexcept nogil
 # What a cut slice, in which an item has so many arrivals, adds to its count.
 cdef double cut_count(double count, double noise, double share, double slack) noexcept nogil
-cdef void fill_plain(Tables* tables, int64_t t, void* cells, uint64_t* scratch) noexcept nogil     # scratch: plain_scratch words
-cdef int64_t plain_scratch(Tables* tables) noexcept nogil
+# Writes 32 * words cells of 4 bytes, or 8 if `wide`. Scratch: 4 * words words, and one for each slice.
+cdef void fill_plain(Tables* tables, int64_t t, void* cells, uint64_t* scratch) noexcept nogil
+# The bytes of a number in which some cells of 4 or 8 bytes fit; and a copy of them in such numbers, NULL without memory.
+cdef int64_t size_of_cells(void* cells, int64_t count, bint wide) noexcept nogil
+cdef void* copy_cells(void* cells, int64_t count, bint wide, int64_t size) noexcept nogil
 cdef void read_packed(uint64_t* table, int64_t words, uint32_t* cells, int64_t count, int64_t* counts) noexcept nogil  # adds
 # One item, whose cells are one a row: its counts in (since, until], if it came `exact` times in events.
 cdef Counts read_one(Tables* tables, Parts* parts, uint32_t* cells, int64_t depth, double exact) noexcept nogil

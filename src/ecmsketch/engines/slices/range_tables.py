@@ -17,9 +17,9 @@ from cython.cimports.ecmsketch.engines.slices.tables import unpack, unpack_many
 from cython.cimports.ecmsketch.engines.slices.types import Cell
 from cython.cimports.ecmsketch.kernels.hashing import Row, fill_cells
 from cython.cimports.ecmsketch.kernels.memory import allocate
-from cython.cimports.libc.stdint import int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.libc.string import memset
+from cython.cimports.libc.string import memcpy, memset
 
 HEAD = cython.declare(int64_t, 3)
 """Words of a packed table before its planes (tables.py)."""
@@ -76,14 +76,6 @@ def group_slices(found: cython.pointer(Range), tables: cython.pointer(Tables)) -
 
 @cython.cfunc
 @cython.nogil
-def plain_scratch(tables: cython.pointer(Tables)) -> int64_t:
-    """Words of memory that `fill_plain` needs."""
-    last: int64_t = tables[0].ends[tables[0].many - 1] if tables[0].many else 0
-    return 4 * tables[0].words + last
-
-
-@cython.cfunc
-@cython.nogil
 def fill_plain(
     tables: cython.pointer(Tables), t: int64_t, cells: cython.p_void, scratch: cython.pointer(uint64_t)
 ) -> cython.void:
@@ -112,6 +104,45 @@ def add_slices(
         unpack(packed[0], tables[0].words, cells)
     else:
         unpack_many(packed, count, tables[0].words, cells, scratch)
+
+
+@cython.cfunc
+@cython.nogil
+def size_of_cells(cells: cython.p_void, count: int64_t, wide: cython.bint) -> int64_t:
+    """In how many bytes each of some cells fits: 2, or as many as they have."""
+    all_bits: int64_t = 0
+    j: int64_t
+    small: cython.pointer(int32_t) = cython.cast(cython.pointer(int32_t), cells)
+    large: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), cells)
+    if wide:
+        for j in range(count):
+            all_bits |= large[j]
+    else:
+        for j in range(count):
+            all_bits |= small[j]
+    return 2 if all_bits < 65536 else 8 if wide else 4
+
+
+@cython.cfunc
+@cython.nogil
+def copy_cells(cells: cython.p_void, count: int64_t, wide: cython.bint, size: int64_t) -> cython.p_void:
+    """The same cells in numbers of so many bytes; NULL without memory."""
+    copied: cython.p_void = allocate(size * count)
+    target: cython.pointer(uint16_t) = cython.cast(cython.pointer(uint16_t), copied)
+    small: cython.pointer(int32_t) = cython.cast(cython.pointer(int32_t), cells)
+    large: cython.pointer(int64_t) = cython.cast(cython.pointer(int64_t), cells)
+    j: int64_t
+    if copied == cython.NULL:
+        return copied
+    if size != 2:
+        memcpy(copied, cells, cython.cast(cython.size_t, size * count))
+    elif wide:
+        for j in range(count):
+            target[j] = cython.cast(uint16_t, large[j])
+    else:
+        for j in range(count):
+            target[j] = cython.cast(uint16_t, small[j])
+    return copied
 
 
 # Packed numbers
@@ -179,8 +210,9 @@ def read_one(
     row: int64_t
     t: int64_t
     k: int64_t
-    narrow: cython.pointer(int32_t)
-    wide: cython.pointer(int64_t)
+    short: cython.pointer(uint16_t)
+    small: cython.pointer(int32_t)
+    large: cython.pointer(int64_t)
     for row in range(depth):
         sums[row] = 0
     for t in range(tables[0].many):
@@ -189,14 +221,18 @@ def read_one(
                 counts[row] = 0
             for k in range(begin, tables[0].ends[t]):
                 read_packed(tables[0].slices[tables[0].slots[k]].table, tables[0].words, cells, depth, counts)
-        elif tables[0].wide:
-            wide = cython.cast(cython.pointer(int64_t), tables[0].plain[t])
+        elif tables[0].sizes[t] == 2:
+            short = cython.cast(cython.pointer(uint16_t), tables[0].plain[t])
             for row in range(depth):
-                counts[row] = wide[cells[row]]
+                counts[row] = short[cells[row]]
+        elif tables[0].sizes[t] == 4:
+            small = cython.cast(cython.pointer(int32_t), tables[0].plain[t])
+            for row in range(depth):
+                counts[row] = small[cells[row]]
         else:
-            narrow = cython.cast(cython.pointer(int32_t), tables[0].plain[t])
+            large = cython.cast(cython.pointer(int64_t), tables[0].plain[t])
             for row in range(depth):
-                counts[row] = narrow[cells[row]]
+                counts[row] = large[cells[row]]
         begin = tables[0].ends[t]
         least = counts[0]
         for row in range(1, depth):
@@ -232,10 +268,12 @@ def least_of_table(
     i: int64_t
     k: int64_t
     if tables[0].plain[t] != cython.NULL:
-        if tables[0].wide:
-            least_of_plain(cython.cast(cython.pointer(int64_t), tables[0].plain[t]), cells, count, depth, sums, least)
-        else:
+        if tables[0].sizes[t] == 2:
+            least_of_plain(cython.cast(cython.pointer(uint16_t), tables[0].plain[t]), cells, count, depth, sums, least)
+        elif tables[0].sizes[t] == 4:
             least_of_plain(cython.cast(cython.pointer(int32_t), tables[0].plain[t]), cells, count, depth, sums, least)
+        else:
+            least_of_plain(cython.cast(cython.pointer(int64_t), tables[0].plain[t]), cells, count, depth, sums, least)
         return
     for row in range(depth):
         memset(counts, 0, cython.cast(cython.size_t, 8 * count))
@@ -253,7 +291,7 @@ def least_of_table(
 @cython.cfunc
 @cython.nogil
 def least_of_plain(
-    table: cython.pointer(Cell), cells: cython.pointer(uint32_t), count: int64_t, depth: int64_t,
+    table: cython.pointer(Plain), cells: cython.pointer(uint32_t), count: int64_t, depth: int64_t,
     sums: cython.pointer(int64_t), least: cython.pointer(int64_t),
 ) -> cython.void:  # fmt: skip
     """The same from a table in plain numbers."""

@@ -4,6 +4,7 @@ from ecmsketch.engines.slices.ranges cimport Range
 from ecmsketch.engines.slices.remembered cimport PlainTables, Prepared, RangeFacts, RangeView, Remembered
 from ecmsketch.engines.slices.step_reading cimport Steps
 from ecmsketch.engines.slices.stream cimport SliceStream
+from ecmsketch.engines.slices.weighing cimport Weighing
 from ecmsketch.kernels.hashing cimport RowHashes, Row
 
 cdef class SliceReading:
@@ -29,10 +30,10 @@ cdef class SliceReading:
     cdef object weigh_view(self, RangeView view, RangeFacts facts, int64_t block, double delta, double* likely)
     cdef object weigh_steps(self, Steps* asked, double delta)
     cdef PlainTables plain_tables(self, RangeView view, RangeFacts facts, int64_t reads)
-    cdef PlainTables keep(self, RangeView view, RangeFacts facts)
-    cdef PlainTables all_plain(self, RangeView view, PlainTables kept)
-    cdef int fill(self, RangeView view, PlainTables kept, PlainTables made) except? -1
+    cdef int64_t spare(self, RangeView view) noexcept
+    cdef PlainTables look_at(self, RangeView view, RangeFacts facts, Weighing* weighing, int64_t budget)
     cdef object items_of(self, object keys, Row* first)
-    cdef object events_of(self, object keys, Row* first, int64_t since, int64_t until)
+    cdef object events_of(self, object keys, Row* first, RangeFacts facts)
+    cdef int note_look(self, RangeFacts facts, int64_t events) except? -1
     cdef object events_in_cells(self, int64_t since, int64_t until)
     cdef object split_point(self, uint64_t key, int64_t since, int64_t until, double delta)

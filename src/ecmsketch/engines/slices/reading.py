@@ -16,7 +16,12 @@ from typing import Any
 import cython
 import numpy as np
 from cython.cimports.cpython.exc import PyErr_CheckSignals
-from cython.cimports.ecmsketch.engines.slices.event_counts import count_keys, count_steps
+from cython.cimports.ecmsketch.engines.slices.event_counts import (
+    count_by_index,
+    count_keys,
+    count_steps,
+    new_index,
+)
 from cython.cimports.ecmsketch.engines.slices.events import (
     arrivals_between,
     count_key_among,
@@ -31,8 +36,6 @@ from cython.cimports.ecmsketch.engines.slices.range_tables import (
     Parts,
     Tables,
     cut_count,
-    fill_plain,
-    plain_scratch,
     read_cells,
     read_one,
     read_points,
@@ -53,7 +56,7 @@ from cython.cimports.ecmsketch.engines.slices.remembered import (
 from cython.cimports.ecmsketch.engines.slices.step_reading import Steps, read_steps, weigh_steps
 from cython.cimports.ecmsketch.engines.slices.stream import SliceStream
 from cython.cimports.ecmsketch.engines.slices.tables import count_events
-from cython.cimports.ecmsketch.engines.slices.weighing import weigh_tables, weighing_nbytes
+from cython.cimports.ecmsketch.engines.slices.weighing import Weighing, weigh_tables
 from cython.cimports.ecmsketch.kernels.hashing import Row, RowHashes, fill_cells
 from cython.cimports.ecmsketch.kernels.memory import allocate, doubles, int32s, int64s, uint32s, uint64s
 from cython.cimports.libc.math import INFINITY
@@ -69,25 +72,20 @@ LEAST_LIMIT = cython.declare(int64_t, 16384)
 """So many bytes may be remembered of any stream."""
 PACKED = cython.declare(int64_t, 100)
 """Reading a packed cell takes as long as making so many cells plain."""
+MANY_EVENTS = cython.declare(int64_t, 512)
+"""With fewer events an index is not worth it."""
+FEW_KEYS = cython.declare(int64_t, 4)
+"""So few keys are looked for among all events, which are looked at quickly (event_counts.py)."""
+SORTED = cython.declare(int64_t, 4)
+"""Making an index of events takes as long as looking so many times for all of them in a hash table."""
 STEPS = cython.declare(int64_t, 16)
 """Steps that are weighed between two looks at signals."""
+MOST_BYTES = cython.declare(int64_t, 2**62)
 LAST_TICK = cython.declare(int64_t, MAX_TICK)
 
 Parted = tuple[Floats, Floats, Floats, Floats]
 
 _new_tuple = tuple.__new__
-
-
-@cython.cfunc
-@cython.nogil
-def fill_missing(
-    tables: cython.pointer(Tables), plain: cython.pointer(cython.p_void), scratch: cython.pointer(uint64_t)
-) -> cython.void:
-    """Fill those plain tables that the tables do not have yet."""
-    t: int64_t
-    for t in range(tables[0].many):
-        if plain[t] != cython.NULL and tables[0].plain[t] != plain[t]:
-            fill_plain(tables, t, plain[t], scratch)
 
 
 @cython.cclass
@@ -140,15 +138,15 @@ class SliceReading:
         depth: int64_t = rows.depth
         asked = np.ascontiguousarray(keys, np.uint64)
         count: int64_t = len(asked)
-        exact = self.events_of(asked, first, since, until)
         found = self.prepare(since, until, block, self.delta if delta is None else delta)
+        exact = self.events_of(asked, first, found.facts)
         tables = found.view.tables
         if tables.many == 0:
             return Estimates(exact, exact, exact, 1.0)
         value, lower, upper = np.empty(count), np.empty(count), np.empty(count)
         items = self.items_of(asked, first)
         plain = self.plain_tables(found.view, found.facts, count * depth)
-        tables.slices, tables.plain = self.stream.slices, plain.tables
+        tables.slices, tables.plain, tables.sizes = self.stream.slices, plain.tables, plain.sizes
         known, each = uint64s(items), doubles(exact)
         values, lowers, uppers = doubles(value), doubles(lower), doubles(upper)
         with cython.nogil:
@@ -169,7 +167,7 @@ class SliceReading:
         begin: int64_t = since
         end: int64_t = until
         risk: cython.double = delta
-        came: int64_t
+        came: cython.double
         found: Prepared = None if self.known is None else self.known.last
         item[0] = key
         if found is None or found.since != begin or found.until != end or found.delta != risk:
@@ -182,12 +180,15 @@ class SliceReading:
         plain: PlainTables = found.view.kept
         if plain.count < tables.many:
             plain = self.plain_tables(found.view, found.facts, self.rows[0])
-        tables.slices, tables.plain = self.stream.slices, plain.tables
+        tables.slices, tables.plain, tables.sizes = self.stream.slices, plain.tables, plain.sizes
         fill_cells(item, 1, self.stream.plan.rows, self.rows[0], cells)
-        came = count_key_among(cython.address(self.stream.events), item[0], found.begin, found.end)
-        counts = read_one(
-            cython.address(tables), cython.address(found.parts), cells, self.rows[0], cython.cast(cython.double, came)
-        )
+        if found.facts.index != cython.NULL:
+            count_by_index(found.facts.index, item, 1, 0, cython.address(came))
+        else:
+            came = count_key_among(cython.address(self.stream.events), item[0], found.begin, found.end)
+            if found.end - found.begin >= MANY_EVENTS:
+                self.note_look(found.facts, (found.end - found.begin) // 32)
+        counts = read_one(cython.address(tables), cython.address(found.parts), cells, self.rows[0], came)
         return _new_tuple(Estimate, (counts.value, counts.lower, counts.upper, found.confidence))
 
     def history(self, key: int, since: int, length: int, steps: int, delta: float) -> Estimates:
@@ -238,7 +239,7 @@ class SliceReading:
             return Reading(exact, exact, exact)
         value, lower, upper = np.empty(count), np.empty(count), np.empty(count)
         plain = self.plain_tables(facts.view, facts, count)
-        tables.slices, tables.plain = self.stream.slices, plain.tables
+        tables.slices, tables.plain, tables.sizes = self.stream.slices, plain.tables, plain.sizes
         parts.shares, parts.slack, parts.most = facts.shares, facts.slack, facts.most
         wanted, each = uint32s(asked), doubles(exact)
         values, lowers, uppers = doubles(value), doubles(lower), doubles(upper)
@@ -262,15 +263,15 @@ class SliceReading:
         depth: int64_t = self.rows[level]
         asked = np.ascontiguousarray(prefixes, np.uint64)
         count: int64_t = len(asked)
-        exact = self.events_of(asked, first, since, until)
         facts = self.locate_range(since, until)
+        exact = self.events_of(asked, first, facts)
         tables = facts.view.tables
         if tables.many == 0:
             return exact, exact, exact, exact
         inside, value, upper = np.empty(count), np.empty(count), np.empty(count)
         items = self.items_of(asked, first)
         plain = self.plain_tables(facts.view, facts, count * depth)
-        tables.slices, tables.plain = self.stream.slices, plain.tables
+        tables.slices, tables.plain, tables.sizes = self.stream.slices, plain.tables, plain.sizes
         parts.shares, parts.slack, parts.most = facts.shares, facts.slack, facts.most
         known, each = uint64s(items), doubles(exact)
         insides, values, uppers = doubles(inside), doubles(value), doubles(upper)
@@ -425,30 +426,18 @@ class SliceReading:
         likely: cython.pointer(cython.double),
     ) -> object:  # fmt: skip
         """What collisions add in the tables of a view, and in `likely` what they rarely exceed."""
-        tables = cython.declare(Tables)
-        done: cython.bint
+        weighing = cython.declare(Weighing)
         key = (block, delta)
         noise = view.noise.get(block)
         if noise is not None and (delta <= 0.0 or key in view.likely):
             likely[0] = INFINITY if delta <= 0.0 else view.likely[key]
             return noise
         singles = self.singles_of(block, view, facts)
-        plain = self.keep(view, facts)
         weighed = np.full(view.tables.many, np.nan) if noise is None else noise
-        tables = view.tables
-        tables.slices, tables.plain = self.stream.slices, plain.tables
-        each, added = doubles(singles), doubles(weighed)
-        memory: cython.p_void = allocate(weighing_nbytes(tables.words, tables.wide, tables.ends[tables.many - 1]))
-        if memory == cython.NULL:
-            raise MemoryError
-        with cython.nogil:
-            done = weigh_tables(
-                cython.address(tables), self.first[block], self.rows[block], self.width[block], delta, each, added,
-                likely, memory,
-            )  # fmt: skip
-        free(memory)
-        if not done:
-            raise MemoryError
+        weighing.first, weighing.rows, weighing.width = self.first[block], self.rows[block], self.width[block]
+        weighing.singles, weighing.noise, weighing.delta = doubles(singles), doubles(weighed), delta
+        self.look_at(view, facts, cython.address(weighing), self.spare(view))
+        likely[0] = weighing.likely
         if noise is None:
             self.known.add_noise(view, facts, block, weighed)
         if delta > 0.0:
@@ -497,84 +486,71 @@ class SliceReading:
 
         What is read packed again and again becomes plain too, as far as that may be remembered.
         """
+        weighing = cython.declare(Weighing)
         cells: int64_t = 32 * view.tables.words
         kept: PlainTables = view.kept
+        often: cython.bint
         if kept.count == view.tables.many:
             return kept
-        if reads * PACKED < cells:
-            view.reads += reads
-            return kept if view.reads * PACKED < cells else self.keep(view, facts)
-        kept = self.keep(view, facts)
-        return kept if kept.count == view.tables.many else self.all_plain(view, kept)
+        weighing.rows, weighing.delta, weighing.noise = 0, 0.0, cython.NULL
+        if reads * PACKED >= cells:
+            if view.tried != self.known.limit:
+                kept = self.look_at(view, facts, cython.address(weighing), self.spare(view))
+            if kept.count < view.tables.many:
+                kept = self.look_at(view, facts, cython.address(weighing), MOST_BYTES)
+            return kept
+        view.reads += reads
+        often = view.reads * PACKED >= cells
+        if often:
+            view.reads = 0
+            if view.tried != self.known.limit:
+                return self.look_at(view, facts, cython.address(weighing), self.spare(view))
+        return kept
 
     @cython.cfunc
-    def keep(self, view: RangeView, facts: RangeFacts) -> PlainTables:
-        """Plain tables of a view that may be remembered: all, or of the sums of slices those of the most, if that is
-        too much.
-        """
+    def spare(self, view: RangeView) -> int64_t:
+        """Bytes that plain tables of a view may take besides those that are kept."""
         kept: PlainTables = view.kept
-        many: int64_t = view.tables.many
-        size: int64_t = (256 if view.tables.wide else 128) * view.tables.words
-        limit: int64_t = self.known.limit
-        wanted: int64_t = 0
+        return self.known.limit - self.known.limit // 8 - kept.nbytes
+
+    @cython.cfunc
+    def look_at(
+        self, view: RangeView, facts: RangeFacts, weighing: cython.pointer(Weighing), budget: int64_t
+    ) -> PlainTables:
+        """Look at the cells of all tables; returns the plain tables that came of it, more than are kept.
+
+        Sums of many slices are made plain first, and single slices last. They are remembered if they may be.
+        """
+        tables = cython.declare(Tables)
+        kept: PlainTables = view.kept
+        done: cython.bint
         begin: int64_t = 0
         t: int64_t
-        k: int64_t
         order = []
-        for t in range(many):
+        for t in range(view.tables.many):
             order.append((begin - view.tables.ends[t], t))
-            wanted += 1 if view.tables.ends[t] > begin + 1 else 0
             begin = view.tables.ends[t]
-        wanted = many if many * size <= limit // 2 else min(wanted, (limit - limit // 8) // size)
-        view.reads = 0
-        if wanted <= kept.count:
-            return kept
         order.sort()
-        made = new_plain(many, wanted * size)
-        made.count = wanted
-        for k in range(wanted):
-            t = order[k][1]
-            made.tables[t] = cython.cast(
-                cython.p_void, cython.cast(cython.pointer(uint32_t), made.memory) + k * (size // 4)
-            )
-        self.fill(view, kept, made)
-        self.known.add_tables(view, facts, made)
-        return made
-
-    @cython.cfunc
-    def all_plain(self, view: RangeView, kept: PlainTables) -> PlainTables:
-        """All tables of a view, plain, not to be remembered."""
-        many: int64_t = view.tables.many
-        words: int64_t = (64 if view.tables.wide else 32) * view.tables.words  # of 32 bits
-        made = new_plain(many, 4 * words * (many - kept.count))
-        at: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), made.memory)
-        t: int64_t
-        made.base, made.count = kept, many
-        for t in range(many):
-            if kept.tables[t] != cython.NULL:
-                made.tables[t] = kept.tables[t]
-            else:
-                made.tables[t] = cython.cast(cython.p_void, at)
-                at = at + words
-        self.fill(view, kept, made)
-        return made
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def fill(self, view: RangeView, kept: PlainTables, made: PlainTables) -> cython.int:
-        """Fill plain tables but for those that are kept already."""
-        tables = cython.declare(Tables)
+        numbers = np.array([t for _, t in order], np.int64)
+        places = int64s(numbers)
+        made = new_plain(view.tables.many, kept)
         tables = view.tables
-        tables.slices, tables.plain = self.stream.slices, kept.tables
-        scratch: cython.pointer(uint64_t) = cython.cast(
-            cython.pointer(uint64_t), allocate(8 * plain_scratch(cython.address(tables)))
-        )
-        if scratch == cython.NULL:
-            raise MemoryError
+        tables.slices, tables.plain, tables.sizes = self.stream.slices, kept.tables, kept.sizes
+        weighing[0].plain, weighing[0].sizes, weighing[0].budget = made.tables, made.sizes, budget
+        weighing[0].spent = weighing[0].added = 0
         with cython.nogil:
-            fill_missing(cython.address(tables), made.tables, scratch)
-        free(scratch)
-        return 0
+            done = weigh_tables(cython.address(tables), places, weighing)
+        if not done:
+            raise MemoryError
+        made.count += weighing[0].added
+        made.nbytes += weighing[0].spent
+        view.reads = 0
+        if budget == MOST_BYTES:
+            return made
+        view.tried = self.known.limit
+        if weighing[0].added:
+            self.known.add_tables(view, facts, made)
+        return made
 
     # Items and events
 
@@ -610,19 +586,51 @@ class SliceReading:
         return keys << np.uint64(first[0].drop) if first[0].drop else keys
 
     @cython.cfunc
-    def events_of(self, keys: object, first: cython.pointer(Row), since: int64_t, until: int64_t) -> object:
+    def events_of(self, keys: object, first: cython.pointer(Row), facts: RangeFacts) -> object:
         """How often some items, or prefixes, came among the events of a range."""
         found = np.empty(len(keys))
         count: int64_t = len(keys)
         drop: int64_t = first[0].drop
+        events: int64_t = self.stream.events.count
         asked, counts = uint64s(keys), doubles(found)
         counted: cython.bint = self.stream.plan.counted != 0
-        done: cython.bint
+        done: cython.bint = True
+        if facts.index == cython.NULL and events >= MANY_EVENTS:
+            self.note_look(facts, events if count > FEW_KEYS else count * events // 32)
         with cython.nogil:
-            done = count_keys(cython.address(self.stream.events), since, until, counted, asked, count, drop, counts)
+            if facts.index != cython.NULL and 4 * count <= events:
+                count_by_index(facts.index, asked, count, drop, counts)
+            else:
+                done = count_keys(
+                    cython.address(self.stream.events), facts.since, facts.until, counted, asked, count, drop, counts
+                )
         if not done:
             raise MemoryError
         return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def note_look(self, facts: RangeFacts, events: int64_t) -> cython.int:
+        """Note that it takes as long to look into the events of a range as to look up so many of them in a hash table.
+
+        When that has taken longer than an index takes, there is one, if it may be remembered.
+        """
+        facts.looked += events
+        if facts.looked < SORTED * self.stream.events.count or not facts.remembered:
+            return 0
+        facts.looked = 0
+        if 16 * self.stream.events.count > self.known.limit // 2:
+            return 0
+        index: cython.p_void
+        counted: cython.bint = self.stream.plan.counted != 0
+        with cython.nogil:
+            index = new_index(cython.address(self.stream.events), facts.since, facts.until, counted)
+        if index == cython.NULL:
+            return 0
+        if facts.index != cython.NULL:  # another thread was quicker
+            free(index)
+            return 0
+        return self.known.add_index(facts, index)
 
     @cython.cfunc
     def events_in_cells(self, since: int64_t, until: int64_t) -> object:

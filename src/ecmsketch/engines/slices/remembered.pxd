@@ -1,14 +1,16 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from ecmsketch.engines.slices.range_tables cimport Parts, Tables
 from ecmsketch.engines.slices.ranges cimport Range
 
 cdef class PlainTables:
-    cdef void** tables          # NULL for those that are not among them
-    cdef void* memory
-    cdef int64_t count          # how many are
+    cdef int64_t many
+    cdef void** tables          # NULL for those that are not plain
+    cdef uint8_t* sizes         # bytes of a number of each
+    cdef uint8_t* mine          # 1 for those that are given back with this object
+    cdef int64_t count          # how many are plain
     cdef int64_t nbytes
-    cdef PlainTables base       # others, in whose memory some of the tables are
+    cdef PlainTables base       # others, whose tables are among these
 
 cdef class RangeView:
     cdef bytes roles
@@ -18,6 +20,7 @@ cdef class RangeView:
     cdef dict likely            # by block and delta: what they rarely exceed in the sum of whole tables
     cdef PlainTables kept
     cdef int64_t reads          # cells of each slice that were read packed since the last look at what may be plain
+    cdef int64_t tried          # with this limit there was no memory for more plain tables
     cdef bint remembered
 
 cdef class RangeFacts:
@@ -32,6 +35,8 @@ cdef class RangeFacts:
     cdef void* memory
     cdef RangeView view
     cdef dict prepared          # by block and delta
+    cdef void* index            # of the events in the range, or NULL
+    cdef int64_t looked         # at so many events, since there is none
     cdef bint remembered
 
 cdef class Prepared:
@@ -61,6 +66,7 @@ cdef class Remembered:
     cdef int add_view(self, RangeView view) except? -1
     cdef int add_range(self, RangeFacts facts) except? -1
     cdef int add_prepared(self, tuple key, Prepared found) except? -1
+    cdef int add_index(self, RangeFacts facts, void* index) except? -1
     cdef int add_noise(self, RangeView view, RangeFacts facts, int64_t block, object noise) except? -1
     cdef int add_likely(self, RangeView view, RangeFacts facts, tuple key, double likely) except? -1
     cdef int add_tables(self, RangeView view, RangeFacts facts, PlainTables made) except? -1
@@ -72,7 +78,7 @@ cdef class Remembered:
     cdef int drop_range(self, RangeFacts facts) except? -1
     cdef int drop_view(self, RangeView view) except? -1
 
-cdef PlainTables new_plain(int64_t many, int64_t memory)
+cdef PlainTables new_plain(int64_t many, PlainTables base)
 cdef RangeView new_view(bytes roles, Range* found, int64_t words, bint wide)
 cdef RangeFacts new_facts(Range* found, RangeView view)
 cdef Prepared new_prepared(RangeFacts facts, double* noise, double likely, double delta)

@@ -8,11 +8,12 @@ else may be dropped; if it alone is too much, all is forgotten, and the question
 from __future__ import annotations
 
 import cython
+from cython.cimports.ecmsketch.engines.slices.event_counts import index_nbytes
 from cython.cimports.ecmsketch.engines.slices.range_tables import group_slices
 from cython.cimports.ecmsketch.engines.slices.ranges import Range
 from cython.cimports.ecmsketch.kernels.memory import allocate
 from cython.cimports.libc.math import INFINITY
-from cython.cimports.libc.stdint import int32_t, int64_t
+from cython.cimports.libc.stdint import int32_t, int64_t, uint8_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
 
@@ -27,8 +28,11 @@ class PlainTables:
     """Tables of a view in plain numbers: some, or all of them."""
 
     def __dealloc__(self) -> None:
+        t: int64_t
+        for t in range(self.many):
+            if self.mine[t]:
+                free(self.tables[t])
         free(self.tables)
-        free(self.memory)
 
 
 @cython.cclass
@@ -45,6 +49,7 @@ class RangeFacts:
 
     def __dealloc__(self) -> None:
         free(self.memory)
+        free(self.index)
 
 
 @cython.cclass
@@ -56,20 +61,22 @@ class Prepared:
 
 
 @cython.cfunc
-def new_plain(many: int64_t, memory: int64_t) -> PlainTables:
-    """Plain tables of a view of so many, none of them yet, with so many bytes of memory."""
+def new_plain(many: int64_t, base: PlainTables) -> PlainTables:
+    """Plain tables of a view of so many: none yet, or those of others."""
     found: PlainTables = PlainTables.__new__(PlainTables)
     t: int64_t
-    found.tables = cython.cast(cython.pointer(cython.p_void), allocate(8 * many))
+    found.tables = cython.cast(cython.pointer(cython.p_void), allocate(10 * many))
     if found.tables == cython.NULL:
         raise MemoryError
+    found.sizes = cython.cast(cython.pointer(uint8_t), found.tables + many)
+    found.mine = found.sizes + many
     for t in range(many):
-        found.tables[t] = cython.NULL
-    if memory:
-        found.memory = allocate(memory)
-        if found.memory == cython.NULL:
-            raise MemoryError
-        found.nbytes = memory
+        found.tables[t] = cython.NULL if base is None else base.tables[t]
+        found.sizes[t] = 0 if base is None else base.sizes[t]
+        found.mine[t] = 1 if found.tables[t] == cython.NULL else 0
+    found.many, found.base = many, base
+    if base is not None:
+        found.count, found.nbytes = base.count, base.nbytes
     return found
 
 
@@ -86,7 +93,8 @@ def new_view(roles: bytes, found: cython.pointer(Range), words: int64_t, wide: c
     view.tables.words, view.tables.wide = words, wide
     group_slices(found, cython.address(view.tables))
     view.roles, view.noise, view.likely = roles, {}, {}
-    view.kept = new_plain(view.tables.many, 0)
+    view.kept = new_plain(view.tables.many, None)
+    view.tried = -1
     return view
 
 
@@ -151,7 +159,7 @@ def prepared_nbytes(facts: RangeFacts) -> int64_t:
 def facts_nbytes(facts: RangeFacts) -> int64_t:
     """Bytes of a range, and of what is prepared of it."""
     prepared: int64_t = len(facts.prepared)
-    return OBJECTS + 32 * facts.cuts + prepared * prepared_nbytes(facts)
+    return OBJECTS + 32 * facts.cuts + prepared * prepared_nbytes(facts) + index_nbytes(facts.index)
 
 
 @cython.cfunc
@@ -162,7 +170,7 @@ def view_nbytes(view: RangeView) -> int64_t:
     likely: int64_t = len(view.likely)
     roles: int64_t = len(view.roles)
     entries: int64_t = noise * (ENTRY + 8 * view.tables.many) + likely * ENTRY
-    return OBJECTS + roles + 12 * slices + 8 * view.tables.many + entries + view.kept.nbytes
+    return OBJECTS + roles + 12 * slices + 10 * view.tables.many + entries + view.kept.nbytes
 
 
 @cython.cclass
@@ -228,6 +236,16 @@ class Remembered:
             self.held += prepared_nbytes(found.facts)
             self.held_ranges += prepared_nbytes(found.facts)
         return self.shrink(found.view, found.facts)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def add_index(self, facts: RangeFacts, index: cython.p_void) -> cython.int:
+        """Remember an index of the events in a range, which has none yet; it is taken over."""
+        facts.index = index
+        if facts.remembered:
+            self.held += index_nbytes(index)
+            self.held_ranges += index_nbytes(index)
+        return self.shrink(facts.view, facts)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -321,9 +339,9 @@ class Remembered:
     @cython.exceptval(-1)
     def drop_tables(self, view: RangeView) -> cython.int:
         """Give up the plain tables of a view."""
-        none = new_plain(view.tables.many, 0)
+        none = new_plain(view.tables.many, None)
         self.held -= view.kept.nbytes
-        view.kept = none
+        view.kept, view.tried = none, -1
         return 0
 
     @cython.cfunc

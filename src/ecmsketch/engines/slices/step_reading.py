@@ -10,7 +10,7 @@ import cython
 from cython.cimports.ecmsketch.engines.slices.range_tables import Tables, cut_count, group_slices, read_packed
 from cython.cimports.ecmsketch.engines.slices.ranges import FEW, Range, locate, narrow, new_range, sum_newer
 from cython.cimports.ecmsketch.engines.slices.types import Plan, Slice
-from cython.cimports.ecmsketch.engines.slices.weighing import weigh_tables, weighing_nbytes
+from cython.cimports.ecmsketch.engines.slices.weighing import Weighing, weigh_tables
 from cython.cimports.ecmsketch.kernels.memory import allocate
 from cython.cimports.libc.math import NAN
 from cython.cimports.libc.stdint import int32_t, int64_t, uint32_t
@@ -69,30 +69,28 @@ def weigh_steps(
     """Find what collisions add in some steps."""
     found = cython.declare(Range)
     tables = cython.declare(Tables)
+    weighing = cython.declare(Weighing)
     used: int64_t = steps[0].used + 1
-    memory: cython.pointer(int64_t) = begin_steps(
-        steps, 16 * used + weighing_nbytes(steps[0].plan[0].words, wide, used), cython.address(found),
-        cython.address(tables),
-    )  # fmt: skip
-    noise: cython.pointer(cython.double) = cython.cast(cython.pointer(cython.double), memory + 5 * used)
+    memory: cython.pointer(int64_t) = begin_steps(steps, 16 * used, cython.address(found), cython.address(tables))
+    order: cython.pointer(int64_t) = memory + 4 * used
     done: cython.bint = memory != cython.NULL
     step: int64_t = begin
     t: int64_t
     if not done:
         return False
-    tables.wide = wide
-    tables.plain = cython.cast(cython.pointer(cython.p_void), memory + 4 * used)
     for t in range(used):
-        tables.plain[t] = cython.NULL
+        order[t] = t
+    tables.wide = wide
+    weighing.first, weighing.rows, weighing.width = 0, steps[0].rows, steps[0].width
+    weighing.singles, weighing.delta, weighing.plain = steps[0].noise, delta, cython.NULL
+    weighing.noise = cython.cast(cython.pointer(cython.double), order + used)
     while step < end and done:
         locate_step(steps, step, memory, cython.address(found), cython.address(tables))
         for t in range(tables.many):
-            noise[t] = NAN
-        done = weigh_tables(
-            cython.address(tables), 0, steps[0].rows, steps[0].width, delta, steps[0].noise, noise,
-            steps[0].likely + step, cython.cast(cython.p_void, noise + used),
-        )  # fmt: skip
-        steps[0].collisions[step] = sum_collisions(cython.address(found), cython.address(tables), noise)
+            weighing.noise[t] = NAN
+        done = weigh_tables(cython.address(tables), order, cython.address(weighing))
+        steps[0].collisions[step] = sum_collisions(cython.address(found), cython.address(tables), weighing.noise)
+        steps[0].likely[step] = weighing.likely
         step += 1
     end_steps(memory, cython.address(found))
     return done

@@ -1,10 +1,20 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from ecmsketch.engines.slices.range_tables cimport Tables
 
-# Memory that `weigh_tables` needs for such tables of so many slices.
-cdef int64_t weighing_nbytes(int64_t words, bint wide, int64_t slices) noexcept nogil
-# Writes noise[t] of each table where it is nan, by the block of rows x width cells from `first` on; also into `singles`, by slot,
-# what collisions add in single slices, where that is nan. `likely` is what collisions in the sum of whole tables exceed with
-# probability `delta`: infinite for a delta of 0, and not looked for if `likely` is NULL. False without memory.
-cdef bint weigh_tables(Tables* tables, int64_t first, int64_t rows, int64_t width, double delta, double* singles, double* noise, double* likely, void* memory) noexcept nogil
+cdef struct Weighing:       # looking at all cells of the tables of a range
+    int64_t first           # the block whose collisions are asked: its first cell,
+    int64_t rows            # rows, none if nothing is asked,
+    int64_t width
+    double* singles         # what collisions add in single slices, by slot; nan where it is not known
+    double* noise           # what they add in each table; nan where it is not known
+    double delta            # what they exceed in the sum of whole tables with this probability is asked, unless it is 0
+    double likely
+    void** plain            # tables that are kept in plain numbers, and those that stay so; NULL if none are to be
+    uint8_t* sizes
+    int64_t budget          # bytes of those that are added
+    int64_t spent
+    int64_t added
+
+# Looks at each table, in that order. False without memory. What was added to `plain` before that stays.
+cdef bint weigh_tables(Tables* tables, int64_t* order, Weighing* weighing) noexcept nogil
