@@ -30,7 +30,6 @@ cdef class SliceReading:
     cdef object weigh_view(self, RangeView view, RangeFacts facts, int64_t block, double delta, double* likely)
     cdef object weigh_steps(self, Steps* asked, double delta)
     cdef PlainTables plain_tables(self, RangeView view, RangeFacts facts, int64_t reads)
-    cdef int64_t spare(self, RangeView view) noexcept
     cdef PlainTables look_at(self, RangeView view, RangeFacts facts, Weighing* weighing, int64_t budget)
     cdef object items_of(self, object keys, Row* first)
     cdef object events_of(self, object keys, Row* first, RangeFacts facts)

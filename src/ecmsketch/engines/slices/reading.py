@@ -20,6 +20,7 @@ from cython.cimports.ecmsketch.engines.slices.event_counts import (
     count_by_index,
     count_keys,
     count_steps,
+    index_nbytes,
     new_index,
 )
 from cython.cimports.ecmsketch.engines.slices.events import (
@@ -436,7 +437,7 @@ class SliceReading:
         weighed = np.full(view.tables.many, np.nan) if noise is None else noise
         weighing.first, weighing.rows, weighing.width = self.first[block], self.rows[block], self.width[block]
         weighing.singles, weighing.noise, weighing.delta = doubles(singles), doubles(weighed), delta
-        self.look_at(view, facts, cython.address(weighing), self.spare(view))
+        self.look_at(view, facts, cython.address(weighing), self.known.spare(view, facts))
         likely[0] = weighing.likely
         if noise is None:
             self.known.add_noise(view, facts, block, weighed)
@@ -495,7 +496,7 @@ class SliceReading:
         weighing.rows, weighing.delta, weighing.noise = 0, 0.0, cython.NULL
         if reads * PACKED >= cells:
             if view.tried != self.known.limit:
-                kept = self.look_at(view, facts, cython.address(weighing), self.spare(view))
+                kept = self.look_at(view, facts, cython.address(weighing), self.known.spare(view, facts))
             if kept.count < view.tables.many:
                 kept = self.look_at(view, facts, cython.address(weighing), MOST_BYTES)
             return kept
@@ -504,14 +505,8 @@ class SliceReading:
         if often:
             view.reads = 0
             if view.tried != self.known.limit:
-                return self.look_at(view, facts, cython.address(weighing), self.spare(view))
+                return self.look_at(view, facts, cython.address(weighing), self.known.spare(view, facts))
         return kept
-
-    @cython.cfunc
-    def spare(self, view: RangeView) -> int64_t:
-        """Bytes that plain tables of a view may take besides those that are kept."""
-        kept: PlainTables = view.kept
-        return self.known.limit - self.known.limit // 8 - kept.nbytes
 
     @cython.cfunc
     def look_at(
@@ -548,8 +543,9 @@ class SliceReading:
         if budget == MOST_BYTES:
             return made
         view.tried = self.known.limit
-        if weighing[0].added:
-            self.known.add_tables(view, facts, made)
+        if weighing[0].added == 0:
+            return kept
+        self.known.add_tables(view, facts, made)
         return made
 
     # Items and events
@@ -618,16 +614,12 @@ class SliceReading:
         facts.looked += events
         if facts.looked < SORTED * self.stream.events.count or not facts.remembered:
             return 0
-        facts.looked = 0
-        if 16 * self.stream.events.count > self.known.limit // 2:
-            return 0
         index: cython.p_void
         counted: cython.bint = self.stream.plan.counted != 0
         with cython.nogil:
             index = new_index(cython.address(self.stream.events), facts.since, facts.until, counted)
-        if index == cython.NULL:
-            return 0
-        if facts.index != cython.NULL:  # another thread was quicker
+        if index == cython.NULL or facts.index != cython.NULL or 2 * index_nbytes(index) > self.known.limit:
+            facts.looked = -MOST_BYTES
             free(index)
             return 0
         return self.known.add_index(facts, index)

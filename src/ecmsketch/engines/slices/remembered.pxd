@@ -72,6 +72,7 @@ cdef class Remembered:
     cdef int add_tables(self, RangeView view, RangeFacts facts, PlainTables made) except? -1
     cdef int add_singles(self, RangeView view, RangeFacts facts, int64_t block, object noise) except? -1
     cdef int add_steps(self, tuple key, object weights) except? -1
+    cdef int64_t spare(self, RangeView view, RangeFacts facts) noexcept
     cdef int shrink(self, RangeView view, RangeFacts facts) except? -1
     cdef bint drop_one(self, RangeView view, RangeFacts facts) except? -1
     cdef int drop_tables(self, RangeView view) except? -1

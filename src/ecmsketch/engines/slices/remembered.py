@@ -291,6 +291,15 @@ class Remembered:
         return self.shrink(None, None)
 
     @cython.cfunc
+    def spare(self, view: RangeView, facts: RangeFacts) -> int64_t:
+        """Bytes that plain tables of a view may take besides those that are kept, if all else may be dropped."""
+        singles: int64_t = 0
+        for noise in self.singles.values():
+            singles += ENTRY + cython.cast(int64_t, noise.nbytes)
+        expected: int64_t = prepared_nbytes(facts) + 3 * ENTRY + 8 * view.tables.many
+        return self.limit - self.limit // 16 - view_nbytes(view) - facts_nbytes(facts) - singles - expected
+
+    @cython.cfunc
     @cython.exceptval(-1)
     def shrink(self, view: RangeView, facts: RangeFacts) -> cython.int:
         """Drop what is too much."""
@@ -325,6 +334,7 @@ class Remembered:
             return False
         if view.kept.count:
             self.drop_tables(view)
+            view.tried = self.limit  # it would be too much again
             return True
         if facts is not None and facts.remembered and len(facts.prepared) > 1:
             for key in facts.prepared:
