@@ -213,7 +213,7 @@ class Ingest:
 
     # ------------------------------------------------------------------ arrivals one by one
 
-    def update(self, item: Any, tick: Tick | None = None, weight: int = 1) -> None:
+    def update(self, item: Any, tick: Tick | None = None, weight: Any = 1) -> None:
         """Count one arrival of an item at a tick.
 
         Arrivals wait, and are counted in bulk before the next question. With model="count" leave the tick out. An

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Any, Self
 
+import cython
 import numpy as np
 
 from ecmsketch.config import SketchConfig
@@ -23,6 +24,10 @@ from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.ticks import MIN_TICK
 
 _NOTHING = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+COMPILED = cython.compiled
+"""Whether a change is made in compiled code, so that no signal can come between its parts."""
 
 
 class SlicesEngine:
@@ -101,7 +106,10 @@ class SlicesEngine:
                 else:
                     late = None
             batch = batch.select(slice(behind, None))
-        origin = self.origin if late is None else min(self.origin, late.ticks.item(0))
+        origin = self.origin
+        if late is not None:
+            oldest = late.ticks.item(0)
+            origin = oldest if origin is None else min(origin, oldest)
         if len(batch.ticks):
             stream.add(batch.items, batch.ticks, batch.weights)
             if origin is None:
