@@ -221,7 +221,8 @@ def shown(step: Step) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 30:
-        ends = f"{value[:12].tolist()}..{value[-3:].tolist()} (min {value.min()}, max {value.max()})"
+        span = f" (min {value.min()}, max {value.max()})" if value.dtype.kind in "iufM" else ""
+        ends = f"{value[:12].tolist()}..{value[-3:].tolist()}{span}"
         return f"{value.dtype}[{value.size}] {ends}"
     text = f"{value.dtype.name}{value.tolist()}" if isinstance(value, np.ndarray) else repr(value).replace("\n", " ")
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.. ({len(value) if hasattr(value, '__len__') else '?'})"
