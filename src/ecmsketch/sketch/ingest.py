@@ -232,7 +232,7 @@ class Ingest:
         if (
             self._lock.depth == 0 and self._lock.waiting == 0 and self._count < self._capacity
             and item.__class__ is self._last_class and not self._named and not self._counted
-            and self._clock <= moment <= _MAX and count == 1
+            and self._clock <= moment <= _MAX and count == 1 and self._most_weight > 0
         ):  # fmt: skip
             at = self._count  # nothing here lets another thread run
             self._keys[at] = key
