@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import EcmError, FormatError
-from ecmsketch.sketch.header_bytes import decode_header
+from ecmsketch.sketch.codec import _read_header
 from golden.make import EXAMPLES, path_of
 from hand_written import config_bytes, sealed, sketch_bytes, state_bytes, varint
 
@@ -281,7 +281,7 @@ def test_an_empty_sketch_is_a_few_bytes_however_wide():
 def header_size(sketch) -> int:
     """The bytes of a sketch without its item kinds and what it counted."""
     data = sketch.serialize()
-    _, header, begin = decode_header(data[:-8])
+    _, header, begin = _read_header(data, len(data) - 8)
     assert begin + header.kinds_size + header.counters_size + header.settled_size <= len(data) - 8
     return begin + 8
 

@@ -10,6 +10,7 @@ import pytest
 
 import ecmsketch as ecm
 from ecmsketch.errors import InputError, LateArrivalError
+from ecmsketch.kernels.memory import fail_after
 from streams import zipf_items
 
 
@@ -93,37 +94,43 @@ def test_what_the_caller_changes_later_does_not_matter():
     assert "a" in {hitter.item for hitter in sketch.top(6)}
 
 
-def test_memory_grows_with_what_is_gathered_and_is_given_back():
-    sketch = ecm.EcmSketch(make())
-    assert sketch._pending_nbytes == 0
+def most_waiting(sketch) -> int:
+    """How many arrivals may wait: 16 KB of them, or as many as take a quarter of the state."""
+    return max(1024, sketch._engine.state_nbytes // 64)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.001])
+def test_memory_grows_with_what_is_gathered_and_is_given_back(epsilon):
+    sketch = ecm.EcmSketch(make(epsilon=epsilon))
+    assert sketch._waiting_nbytes == 0
     sketch.update(1, 1)
-    assert 0 < sketch._pending_nbytes <= 16 * 64
-    for _ in range(20):
+    assert 0 < sketch._waiting_nbytes <= 16 * 64
+    for _ in range(200):
         sketch.update_many(np.arange(1000), np.full(1000, 2))
-        assert sketch._pending_nbytes <= 16 * sketch._pending_limit
+        assert sketch._waiting_nbytes <= 16 * most_waiting(sketch)
     sketch.update(1, 2, weight=3)
-    assert sketch._pending_nbytes <= 24 * sketch._pending_limit
-    assert sketch.total().value == 20_004
-    assert sketch._pending_nbytes == 0
+    assert sketch._waiting_nbytes <= 24 * most_waiting(sketch)
+    assert most_waiting(sketch) > 1024 or epsilon == 0.05
+    assert sketch.total().value == 200_004
+    assert sketch._waiting_nbytes == 0
 
 
-def test_what_could_not_be_counted_is_counted_later():
-    sketch, expected = (ecm.EcmSketch(make(heavy_hitters=True)) for _ in range(2))
+@pytest.mark.parametrize("counter", ["eh", "dw", "rw", "slices"])
+def test_what_could_not_be_counted_is_counted_later(counter):
+    config = make(counter=counter, epsilon=0.3, heavy_hitters=True)
+    sketch, expected = (ecm.EcmSketch(config, site="here") for _ in range(2))
     for each in (sketch, expected):
         each.update_many(["a", "b"], [1, 2], [3, 1])
         each.update("c", 3)
-    add = sketch._add
-
-    def fail(batch):
-        raise MemoryError
-
-    sketch._add = fail
-    for ask in (sketch.total, lambda: sketch.now, lambda: sketch.update_many(["d"], [1])):
+    fail_after(0)
+    try:
+        for ask in (sketch.total, lambda: sketch.now, lambda: sketch.update_many(["d"], [1])):
+            with pytest.raises(MemoryError):
+                ask()
         with pytest.raises(MemoryError):
-            ask()
-    with pytest.raises(MemoryError):
-        sketch.update_many(["x"] * sketch._pending_limit, [9] * sketch._pending_limit)
-    sketch._add = add
+            sketch.update_many(["x"] * 1024, [9] * 1024)
+    finally:
+        fail_after(-1)
     for each in (sketch, expected):
         each.update_many(["d"], [5])
     assert sketch == expected

@@ -181,7 +181,7 @@ class TestNames:
             sketch.update_many([f"noise {n}" for n in rng.integers(0, 10**6, 3000)], 1000 * day + np.arange(3000) // 30)
             sketch.update_many(["again"] * 2000, [1000 * day + 100] * 2000)
             assert sketch.top(1, last=50)[0].item == "again"
-        assert len(sketch._state.names) < 10_000
+        assert len(sketch._state().names) < 10_000
 
 
 def test_last_arrivals():
@@ -287,7 +287,7 @@ class TestAfterJoining:
                 exact.add([items[i] for i in units], sketch.now - len(units) + 1 + np.arange(len(units)))
             now = sketch.now
             assert ecm.EcmSketch.deserialize(sketch.serialize()) == sketch
-            last = sketch._state.frequent.summaries.last
+            last = sketch._state().frequent.summaries.last
             assert (np.diff(last) >= 0).all()
         for since in (now - 100, now - 3000, now - 20_000):
             counts = exact.frequencies(since)
@@ -306,7 +306,7 @@ class TestAfterJoining:
             piece = ecm.EcmSketch(config)
             piece.update_many([f"{i} {n}" for n in range(50)], [100 * i + n for n in range(50)])
             sketch = ecm.concat([sketch, piece])
-        assert len(sketch._state.names) < 2000
+        assert len(sketch._state().names) < 2000
 
 
 def test_old_intervals_miss_nothing_when_asked_not_to():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ecmsketch as ecm
+from ecmsketch.engines.cells import late as late_module
 from ecmsketch.errors import LateArrivalError
-from ecmsketch.sketch import late as late_module
 
 
 def make(**changes):
@@ -39,7 +39,7 @@ def test_side_counts_in_the_right_place_and_drops_what_is_too_late():
     assert sketch.estimate("a", last=1000).value == 3
     sketch.advance(1200)
     assert sketch.estimate("a", last=300).value == 3
-    assert len(sketch._state.late.held.ticks) == 0, "their order is final, so they left the buffer"
+    assert len(sketch._state().engine.held.ticks) == 0, "their order is final, so they left the buffer"
     sketch.advance(2001)
     assert sketch.estimate("a").value == 0
 
@@ -59,7 +59,7 @@ def test_many_late_arrivals_stay_bounded_in_memory_and_are_all_accounted_for(mon
             before = sketch.late_counted
             sketch.update(0, tick)
             counted.append(np.full(sketch.late_counted - before, tick))
-        assert len(sketch._state.late.held.ticks) <= 100
+        assert len(sketch._state().engine.held.ticks) <= 100
         assert sketch.late_counted + sketch.late_dropped == came_late
     assert sketch.late_dropped > 100
     assert sketch.late_counted > 100
@@ -142,7 +142,7 @@ def test_a_flood_of_late_arrivals_is_held_within_the_limit():
     sketch = ecm.EcmSketch(make(late="side", window=10**7))
     sketch.update(1, 10**7)
     sketch.update_many(np.zeros(300_000, int), np.arange(300_000) + 1)
-    assert len(sketch._state.late.held.ticks) <= late_module.HELD_LIMIT
+    assert len(sketch._state().engine.held.ticks) <= late_module.HELD_LIMIT
     assert sketch.late_counted == 300_000
     assert sketch.total().covers(300_001)
 

@@ -39,7 +39,7 @@ def cell_errors(sketch, items, ticks, weights, last, sites=1):
     """
     table = sketch._table(sketch.now - last, sketch.now)
     inside = ticks > sketch.now - last
-    cells = cells_of(items[inside].astype(np.uint64), sketch._rows)
+    cells = cells_of(items[inside].astype(np.uint64), sketch.config.rows)
     exact = np.bincount(cells.ravel(), np.tile(weights[inside], len(cells)), minlength=sketch.config.cells)
     exact = exact.reshape(table.value.shape)
     error = np.abs(table.value - exact) / np.maximum(exact, 1)
@@ -53,7 +53,7 @@ def slices_inside(sketch, now) -> int:
     """How many slices a sketch has inside the window at `now`: only these are written."""
     later = sketch.copy()
     later.advance(now)
-    return ecm.EcmSketch.deserialize(later.serialize())._state.counters.slice_count
+    return ecm.EcmSketch.deserialize(later.serialize())._engine._stream.slice_count
 
 
 @pytest.mark.parametrize("counter", ["eh", "dw", "slices"])

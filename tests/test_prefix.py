@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ecmsketch as ecm
 from ecmsketch.errors import ConfigError, FormatError, InputError, MergeError, QueryError
-from ecmsketch.sketch.number_range import cut_prefixes
+from ecmsketch.sketch.prefix_tree import cut_prefixes
 from streams import ticks_of
 
 WINDOW = 1000
