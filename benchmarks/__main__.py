@@ -6,7 +6,6 @@ import platform
 import sys
 from importlib import import_module
 
-import numba
 import numpy as np
 
 import ecmsketch
@@ -27,7 +26,7 @@ def main(names: list[str]) -> None:
         sys.exit(f"unknown benchmark {', '.join(unknown)}; choose from {', '.join((*ALL, *NAMED))}")
     print(
         f"ecmsketch {ecmsketch.__version__}, Python {platform.python_version()}, "
-        f"numpy {np.__version__}, numba {numba.__version__}, {platform.machine()}"
+        f"numpy {np.__version__}, {platform.machine()}"
     )
     for name in names or ALL:
         import_module(f"benchmarks.{name}").run()

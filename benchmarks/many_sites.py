@@ -132,7 +132,7 @@ def run(sites: tuple[int, ...] = SITES) -> None:
     try:
         write_events(folder / "warm", 100)
         for way in WAYS:
-            build(spark, folder / "warm", way)  # starts workers and loads kernels
+            build(spark, folder / "warm", way)  # starts workers and loads modules
         for count in sites:
             write_events(folder / str(count), count)
         for way, most in WAYS.items():

@@ -106,7 +106,7 @@ def _batch(spark: Any, folder: Path) -> list[Step]:
 
 
 def _stores() -> list[Step]:
-    many_sites_store.measure(100)  # compiles
+    many_sites_store.measure(100)  # loads modules
     measured = [many_sites_store.measure(sites) for sites in SITES]
     names = {
         "store: write a snapshot of each site": ("write_seconds", 1),

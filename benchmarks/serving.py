@@ -60,7 +60,7 @@ def run() -> None:
                 assert found is not None
                 started = time.monotonic() - began
                 port = int(found[1])
-                asyncio.run(ask(port, server.pid, 3.0))  # loads kernels and merges once
+                asyncio.run(ask(port, server.pid, 3.0))  # loads modules and merges once
                 calm = asyncio.run(ask(port, server.pid, SECONDS))
                 busy = {
                     name: asyncio.run(_ask_while_written(port, server.pid, store, rows[:sites], every))
@@ -190,9 +190,6 @@ def kilobytes(pid: int) -> int:
 
 
 def first_line(server: subprocess.Popen[str]) -> str:
-    """What a server says first, after it has compiled."""
+    """What a server says first."""
     assert server.stderr is not None
-    line = server.stderr.readline()
-    while line.startswith("ecmsketch: compiling"):
-        line = server.stderr.readline()
-    return line
+    return server.stderr.readline()

@@ -102,7 +102,7 @@ def _take_turns(works: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], 
         for name, work in works.items():
             began = time.perf_counter()
             results[name] = work()
-            if turn:  # the first turn starts workers and compiles
+            if turn:  # the first turn starts workers and loads modules
                 best[name] = min(best[name], time.perf_counter() - began)
     return best, results
 

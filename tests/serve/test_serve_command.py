@@ -29,8 +29,6 @@ def serving(*arguments, port=0):
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = process.stderr.readline()
-            while line.startswith("ecmsketch: compiling"):
-                line = process.stderr.readline()
             found = re.search(r"http://\S+:\d+", line)
             assert found, line
             yield process, found[0]

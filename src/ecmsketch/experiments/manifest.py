@@ -11,7 +11,7 @@ from typing import Any
 from ecmsketch.experiments.source_hash import source_hash
 from ecmsketch.experiments.spec import Context, Experiment
 
-PACKAGES = ("ecmsketch", "numpy", "numba", "pyarrow", "pyspark", "matplotlib", "probstructs", "datasketches", "duckdb")
+PACKAGES = ("ecmsketch", "numpy", "pyarrow", "pyspark", "matplotlib", "probstructs", "datasketches", "duckdb")
 
 
 def key_of(spec: Experiment, context: Context) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-SUFFIXES = (".py", ".csv")
+SUFFIXES = (".py", ".pxd", ".pyx", ".csv")
 """Code, and the tables that generated logs are drawn from."""
 WITHOUT_EFFECT = ("cli/", "experiments/report/", "experiments/scales.py", "alerts/", "net/", "serve/", "store/")
 """What only starts experiments, or only shows their results; and rooms that no experiment enters."""

@@ -35,8 +35,8 @@ class ReportCheck:
         self._ahead = ticks_of(MOST_AHEAD, unit_of(watch))
         self._of_items = watch.function.per_item
         if self._of_items:
-            plan = plan_of(watch.sketch)
-            body = _ENTRY_BYTES * (plan.kept + plan.taken + _SUMMARIES * plan.size)
+            params = summary_params(watch.sketch)
+            body = _ENTRY_BYTES * (params.kept + params.taken + _SUMMARIES * params.size)
         else:
             self._shape = Site("x", watch).vector.shape
             body = _NUMBER_BYTES * int(np.prod(self._shape))

@@ -2,7 +2,7 @@
 
 What a sketch, the store or the monitor would refuse is rejected here and counted by reason, under its site where that
 is known, so that a bad row never stops a query. The limits are those of the parts behind: ticks from -2**61 to 2**62
-and 2**53 arrivals (what kernels count exactly), names of 1 to 1024 bytes (what the monitor's messages hold).
+and 2**53 arrivals (what is counted exactly), names of 1 to 1024 bytes (what the monitor's messages hold).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ecmsketch import errors
 from ecmsketch.spark.topic_loss import lost_messages
 
 _RAISED = re.compile(r"ecmsketch\.errors\.(\w+): (.*)")
-_MISSING = re.compile(r"ModuleNotFoundError: No module named '((?:ecmsketch|pyarrow|numba|numpy)(?:\.\w+)*)'")
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '((?:ecmsketch|pyarrow|numpy)(?:\.\w+)*)'")
 _OTHER_PYTHON = re.compile(
     r"\[(?:PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] ([^\n]*)"
 )

@@ -36,7 +36,7 @@ def build_ours(config: SketchConfig, feed: Feed, one_by_one: bool = False) -> Bu
     sketch = EcmSketch(config)
     first = EcmSketch(config)
     first.update_many(*next(feed.batches()))
-    first.total()  # now all kernels are compiled
+    first.total()  # now all modules are loaded
 
     def build() -> None:
         for items, ticks in feed.batches():
