@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ecmsketch.errors import FormatError
 from ecmsketch.engines.names.frequent import summary_params
+from ecmsketch.errors import FormatError
 from ecmsketch.monitor import Coordinator, Site, Watch
 from ecmsketch.monitor.change_messages import Change
 from ecmsketch.monitor.functions import Vector

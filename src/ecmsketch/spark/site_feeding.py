@@ -14,8 +14,8 @@ import numpy as np
 from ecmsketch.errors import ConfigError
 from ecmsketch.inputs.kinds import INTEGER, encode_kinds
 from ecmsketch.inputs.ticks import MIN_TICK
-from ecmsketch.sketch.small_sketches import append_events, can_append
 from ecmsketch.sketch.loading import AnySketch, load
+from ecmsketch.sketch.small_sketches import append_events, can_append
 from ecmsketch.spark import cleaning
 from ecmsketch.spark.clocks import began_wrong, judge
 from ecmsketch.spark.group_packing import Arrived

@@ -23,8 +23,8 @@ from ecmsketch.config import SketchConfig
 from ecmsketch.errors import EcmError, FormatError, InputError, QueryError
 from ecmsketch.sketch import EcmSketch
 from ecmsketch.sketch.loading import AnySketch, load
-from ecmsketch.sketch.prefix import PrefixSketch
 from ecmsketch.sketch.merging import unite
+from ecmsketch.sketch.prefix import PrefixSketch
 from ecmsketch.spark.workers import use_driver_python
 
 _load = lru_cache(maxsize=32)(partial(load, max_nbytes=2**28))
