@@ -46,7 +46,7 @@ def run() -> None:
             Row("import every public name", f"{names - bare:.2f} s", "under 1 s", names - bare < 1),
             Row("of that, numpy", f"{arrays - bare:.2f} s"),
             Row(
-                "a little of everything, pyarrow too", f"{everything - bare:.2f} s", "under 2 s", everything - bare < 2
+                "a little of everything, and pyarrow", f"{everything - bare:.2f} s", "under 2 s", everything - bare < 2
             ),
             Row("printed on stderr meanwhile", notice.strip() or "nothing", "nothing", not notice.strip()),
         ],
