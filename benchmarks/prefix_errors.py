@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 import ecmsketch as ecm
 from benchmarks.table import Row, show
 from ecmsketch.config.prefix_config import Level
+from ecmsketch.sketch.ranges import Asked
 
 EVENTS, RANGES, BITS = 200_000, 90, 32
 Numbers = NDArray[np.uint64]
@@ -51,7 +52,8 @@ def inside_and_outside(sketch: ecm.PrefixSketch, low: int, high: int, last: int)
 
     def added(begin: int, end: int) -> float:
         parts = cover(sketch, begin, end)
-        return sum(float(sketch._nodes(level, prefixes, since, until).value.sum()) for level, prefixes in parts)
+        levels, answers, asked = sketch.config.levels, sketch._answers(), Asked(since, until)
+        return sum(float(answers.counts(levels.index(level), some, asked).value.sum()) for level, some in parts)
 
     rest = added(0, low) + added(high + 1, 1 << BITS)
     return added(low, high + 1), sketch.total(last=last).value - rest

@@ -84,7 +84,7 @@ def _errors(stream: Any, truth: Truth) -> None:
 
 def _least_cells(sketch: ecm.EcmSketch, items: Any) -> Any:
     """The paper's answers: the least cell of each item."""
-    cells = cells_of(hash_items(items), sketch.config.row_hashes())
+    cells = cells_of(hash_items(items), sketch.config.rows)
     return sketch.table(last=LAST).value.ravel()[cells].min(axis=0)
 
 

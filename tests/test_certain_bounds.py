@@ -21,7 +21,7 @@ def tiny(**changes):
 
 def colliding_pair(config: ecm.SketchConfig) -> tuple[int, int]:
     """Two items that share their cell in every row."""
-    cells = cells_of(np.arange(5000, dtype=np.uint64), config.row_hashes())
+    cells = cells_of(np.arange(5000, dtype=np.uint64), config.rows)
     seen: dict[tuple[int, ...], int] = {}
     for item, column in enumerate(cells.T.tolist()):
         if tuple(column) in seen:
@@ -64,7 +64,7 @@ def test_certain_bounds_are_never_broken_and_the_value_lies_between_them(stream,
     for last in (1, 50, WINDOW):
         inside = stream.ticks > now - last
         exact = np.bincount(items[inside], weights[inside], minlength=40)
-        names = sketch._flushed().frequent.candidates(now - last, now)
+        names = sketch._state().frequent.candidates(now - last, now)
         certain = dict(zip(names.keys.tolist(), zip(names.lower, names.upper, strict=True), strict=True))
         for hitter in sketch.top(100, last=last):
             value, lower, upper, _ = hitter.estimate

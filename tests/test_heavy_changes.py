@@ -63,7 +63,7 @@ def test_bounds_hold_as_often_as_they_say():
 def test_items_without_a_name_changed_little(counter):
     sketch, counts, _ = trial(counter, 5)
     found = sketch.heavy_changes(1, 1000)
-    named = {key for since in (1999, 999) for key in sketch._names_in(since, since + 1000)[0].tolist()}
+    named = {key for since in (1999, 999) for key in sketch._named_items()._names_in(since, since + 1000)[0].tolist()}
     others = [counts[item] for item in counts if item not in named]
     assert others
     assert found.missed_rise < 0.05 * 20_000

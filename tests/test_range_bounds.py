@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ecmsketch as ecm
+from ecmsketch.sketch.ranges import Asked
 from streams import streams
 
 WINDOW, BITS = 1000, 12
@@ -17,10 +18,13 @@ WINDOW, BITS = 1000, 12
 def simple_bounds(sketch, low, high, since, until):
     """From the fewest prefixes: at most their upper bounds, at least the total less those of all other numbers."""
 
-    def most(begin, end):
-        return sum(sketch._nodes(*part, since, until).upper.sum() for part in cover(sketch, begin, end))
+    answers, asked, levels = sketch._answers(), Asked(since, until), sketch.config.levels
 
-    total = sketch._total(since, until)
+    def most(begin, end):
+        parts = cover(sketch, begin, end)
+        return sum(answers.counts(levels.index(level), prefixes, asked).upper.sum() for level, prefixes in parts)
+
+    total = answers.total(since, until)
     rest = most(0, low) + most(high + 1, 1 << sketch.config.bits)
     return max(total.lower - rest, 0), min(most(low, high + 1), total.upper)
 

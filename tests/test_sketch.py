@@ -31,11 +31,8 @@ def filled(config, events=20_000, seed=0, distinct=500, weights=None):
 
 def shifted(sketch, ticks):
     """The same arrivals, later."""
-    state = sketch._flushed().copy()
-    state.now += ticks
-    state.origin += ticks
-    state.counters.shift(ticks)
-    return ecm.EcmSketch._of(state)
+    state = sketch._state()
+    return ecm.EcmSketch._of(state._replace(engine=state.engine.shifted(ticks)))
 
 
 class TestFeeding:

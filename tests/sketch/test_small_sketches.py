@@ -208,7 +208,7 @@ class TestWriting:
             np.array(column, np.int64) for column in zip(*sorted(rows, key=lambda row: row[1]), strict=True)
         )
         given_weights = weights if weighted else None
-        writer = EventSketchWriter(config, ecm.EcmSketch.kind, frozenset({kind}))
+        writer = EventSketchWriter(config, ecm.EcmSketch.type_id, frozenset({kind}))
         fits = not weighted or (bool(weights.all()) and sum(weights.tolist()) <= 2**53)
         assert writer.fits(ticks, given_weights) == fits
         if fits:
@@ -222,9 +222,9 @@ class TestWriting:
     def test_one_writer_serves_many_sketches_and_keeps_nothing_of_them(self):
         rng = np.random.default_rng(0)
         config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=500, merge_depth=1, late="side", unit="s")
-        plain = EventSketchWriter(config, ecm.EcmSketch.kind, INTEGERS)
+        plain = EventSketchWriter(config, ecm.EcmSketch.type_id, INTEGERS)
         prefixes = ecm.PrefixSketch(config, bits=12)
-        ranked = EventSketchWriter(prefixes.config, prefixes.kind, NOTHING)
+        ranked = EventSketchWriter(prefixes.config, prefixes.type_id, NOTHING)
         for count in (1, 1023, 2, 50):
             items, ticks = rng.integers(0, 4096, count), np.sort(rng.integers(-900, 900, count))
             weights = rng.integers(1, 3, count) if count == 50 else None
@@ -254,7 +254,7 @@ class TestWriting:
         """Items are hashes, and ticks are seconds of a day: the most bytes that such streams take."""
         config = ecm.SketchConfig(epsilon=epsilon, delta=epsilon, window=86_400, unit="s", merge_depth=1)
         rng = np.random.default_rng(0)
-        writer = EventSketchWriter(config, ecm.EcmSketch.kind, frozenset({"t"}))
+        writer = EventSketchWriter(config, ecm.EcmSketch.type_id, frozenset({"t"}))
         for count, most in ((1, 120), (50, 1000)):
             ticks = np.sort(1_780_000_000 + rng.integers(0, 86_400, count))
             assert len(writer.serialize(rng.integers(0, 2**64, count, np.uint64), ticks)) <= most
@@ -276,7 +276,7 @@ def merged(found, chosen) -> bytes:
         found.config, now=union.now, origin=union.first_tick, late_counted=union.late_counted,
         late_dropped=union.late_dropped, kinds=union.kinds, counters=counters,
     )  # fmt: skip
-    return encode_sketch(parts, ecm.EcmSketch.kind)
+    return encode_sketch(parts, ecm.EcmSketch.type_id)
 
 
 class TestMerging:
@@ -387,12 +387,12 @@ class TestMerging:
 
 def test_without_memory_nothing_is_lost():
     blobs = [made(np.arange(n) % 7, np.arange(n) * 20).serialize() for n in (1, 4, 40)]
-    writer = EventSketchWriter(CONFIG, ecm.EcmSketch.kind, INTEGERS)
+    writer = EventSketchWriter(CONFIG, ecm.EcmSketch.type_id, INTEGERS)
     keys, ticks = np.arange(300, dtype=np.uint64), np.arange(300)
     works = [
         lambda: append(CONFIG, blobs, [([1], [2000])] * 3).sketches,
         lambda: merged(column(blobs), np.ones(3, np.bool_)),
-        lambda: EventSketchWriter(CONFIG, ecm.EcmSketch.kind, INTEGERS).serialize(keys, ticks),
+        lambda: EventSketchWriter(CONFIG, ecm.EcmSketch.type_id, INTEGERS).serialize(keys, ticks),
     ]
     for work in works:
         before = allocations()
@@ -414,4 +414,4 @@ def test_without_memory_nothing_is_lost():
     finally:
         fail_after(-1)
     assert writer.serialize(keys, ticks) == works[2]()
-    assert decode_sketch(writer.serialize(keys, ticks), ecm.EcmSketch.kind).now == 299
+    assert decode_sketch(writer.serialize(keys, ticks), ecm.EcmSketch.type_id).now == 299

@@ -228,7 +228,9 @@ class Ingest:
         if not quick_integer(tick, cython.address(moment)):
             moment = self._tick_of(tick)
         if not quick_integer(weight, cython.address(count)):
-            count = int(weight) if weight.__class__ in NUMPY_INTEGERS else -1
+            count = -1  # also for what does not fit into 64 bits
+            if weight.__class__ in NUMPY_INTEGERS:
+                quick_integer(int(weight), cython.address(count))
         if (
             self._lock.depth == 0 and self._lock.waiting == 0 and self._count < self._capacity
             and item.__class__ is self._last_class and not self._named and not self._counted

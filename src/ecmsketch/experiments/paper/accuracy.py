@@ -43,7 +43,7 @@ def counter_error(sketch: EcmSketch, truth: Truth, query: str, today: bool = Fal
     Every cell is compared with the exact number of arrivals that were hashed to it, collisions included. For point
     queries this is the average over the items' least cells, for self-joins the change of the answer.
     """
-    cells = cells_of(hash_items(truth.items), sketch.config.row_hashes())
+    cells = cells_of(hash_items(truth.items), sketch.config.rows)
     counts = np.broadcast_to(truth.counts, cells.shape)
     exact: NDArray[np.float64] = np.bincount(cells.ravel(), counts.ravel(), sketch.config.cells).astype(np.float64)
     read = sketch.table(last=truth.last).value
@@ -68,7 +68,7 @@ def _median_row(table: NDArray[np.float64]) -> float:
 
 def least_cells(sketch: EcmSketch, truth: Truth) -> NDArray[np.float64]:
     """The paper's point queries: the least cell of each distinct item of a range."""
-    cells = cells_of(hash_items(truth.items), sketch.config.row_hashes())
+    cells = cells_of(hash_items(truth.items), sketch.config.rows)
     read = sketch.read_cells(cells.ravel(), last=truth.last).value
     return np.asarray(read.reshape(cells.shape).min(axis=0))
 
