@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "ECMSKETCH_QUIET": "1", "NUMBA_NUM_THREADS": "1"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 COMMAND = [sys.executable, "-m", "ecmsketch.cli"]
 
 

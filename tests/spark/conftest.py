@@ -15,7 +15,6 @@ from streams import zipf_items
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-os.environ["ECMSKETCH_QUIET"] = "1"
 
 WINDOW = 20_000
 SITES = ("athens", "berlin", "cairo")

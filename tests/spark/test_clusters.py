@@ -69,7 +69,6 @@ def make_environment(folder, **more):
         (home / entry.name).symlink_to(entry)
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))},
-        "ECMSKETCH_QUIET": "1",
         "TMPDIR": str(temporary),
         "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}",
         "PYSPARK_PYTHON": sys.executable,
