@@ -499,3 +499,62 @@ def test_an_event_just_before_the_end_of_a_slice_is_counted_inside(back):
     same(pair.old, pair.new)
     facts = pair.new.facts()
     assert (facts[1:, 0] >= facts[:-1, 1]).all()
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("how", ["merge", "concat"])
+def test_a_union_makes_slices_of_as_many_events_as_a_stream_keeps(how, more):
+    config = config_of("fine")
+    count = config.recent + config.block + more
+    keys, ticks = np.arange(count, dtype=np.uint64), np.arange(count) // 2
+    pairs = []
+    for some in (
+        slice(0, config.block - 1),
+        slice(config.block - 1, 2 * config.block - 2),
+        slice(2 * config.block - 2, None),
+    ):
+        pairs += [Pair(config, np.random.default_rng(0))]
+        for begin in range(0, len(keys[some]), config.block - 1):  # a part alone has no slices
+            one = Pair(config, np.random.default_rng(0))
+            part = slice(begin, begin + config.block - 1)
+            one.feed(keys[some][part], ticks[some][part], None)
+            pairs += [one]
+    now = int(ticks[-1])
+    old = getattr(SlicedStream, how)([pair.old for pair in pairs], now)
+    new = getattr(SliceStream, how)([pair.new for pair in pairs], now)
+    same(old, new)
+    assert (new.slice_count > 0) == (more >= 0)
+    assert new.event_count == (config.recent if more >= 0 else count)
+
+
+@pytest.mark.parametrize(("gap", "levels"), [(0, 1), (1, 0), (2, 0)])
+def test_slices_that_only_meet_add_no_level(gap, levels):
+    """The second stream's slices begin one tick before the end of the first one's, at it, or after it."""
+    config = config_of("fine")
+    count = config.recent + config.block
+    first, second = Pair(config, np.random.default_rng(0)), Pair(config, np.random.default_rng(0))
+    keys = np.arange(count, dtype=np.uint64)
+    first.feed(keys, np.arange(count), None)
+    last = int(first.new.facts()[-1, 1])
+    second.feed(keys, last - 1 + gap + np.arange(count), None)
+    assert second.new.facts()[0, 0] == last - 1 + gap
+    pairs, now = [first, second], 2 * count
+    old = SlicedStream.merge([pair.old for pair in pairs], now)
+    new = SliceStream.merge([pair.new for pair in pairs], now)
+    same(old, new)
+    assert new.levels == levels
+
+
+@pytest.mark.parametrize("spread", [2**32 - 2, 2**32 - 1, 2**32, 2**32 + 7, 2**33 - 1])
+def test_ticks_far_apart_are_kept_exactly(spread):
+    config = config_of("long window", window=2**40)
+    pair = Pair(config, np.random.default_rng(0))
+    keys = np.arange(3, dtype=np.uint64)
+    pair.feed(keys, np.array([-5, -5, 3]), None)
+    pair.feed(keys, spread - 5 - np.array([9, 1, 0]), None)
+    same(pair.old, pair.new)
+    pair.feed(keys, spread + np.array([7, 7, 2**32]), None)
+    same(pair.old, pair.new)
+    assert pair.new.events_columns()[1].tolist() == [
+        -5, -5, 3, spread - 14, spread - 6, spread - 5, spread + 7, spread + 7, spread + 2**32
+    ]  # fmt: skip
