@@ -1,9 +1,15 @@
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-import ecmsketch as ecm
+if os.environ.get("ECMSKETCH_UNCOMPILED"):  # before anything of ecmsketch is imported
+    import uncompiled
+
+    uncompiled.install()
+
+import ecmsketch as ecm  # noqa: E402
 
 settings.register_profile("ecmsketch", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ecmsketch")
