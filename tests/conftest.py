@@ -9,9 +9,12 @@ if os.environ.get("ECMSKETCH_UNCOMPILED"):  # before anything of ecmsketch is im
 
     uncompiled.install()
 
-import ecmsketch as ecm  # noqa: E402
+import ecmsketch as ecm
 
-settings.register_profile("ecmsketch", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = 4 if "ECMSKETCH_UNCOMPILED" in os.environ else 60
+settings.register_profile(
+    "ecmsketch", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("ecmsketch")
 
 

@@ -1,4 +1,4 @@
-"""Runs compiled modules as plain Python, from the same sources: for coverage, a debugger, mutations, and a second opinion.
+"""Runs compiled modules as plain Python, from the same sources: for coverage, a debugger, mutations, a second opinion.
 
 `ECMSKETCH_UNCOMPILED=1 pytest ...` does so, or `uncompiled.install()` before anything of ecmsketch is imported. Needs
 no Cython. It is some hundred times slower. What stands for C:

@@ -1,4 +1,4 @@
-"""Finds modules of ecmsketch by their sources, whatever lies beside them, and runs those in pure Python mode uncompiled."""
+"""Finds modules of ecmsketch by their sources, whatever lies beside them, and runs those of Cython uncompiled."""
 
 from __future__ import annotations
 
@@ -164,10 +164,9 @@ class Finder:
         for root in (REPLACED, SOURCES):
             if (root / place / "__init__.py").is_file():
                 file = root / place / "__init__.py"
-                spec = importlib.util.spec_from_file_location(
+                return importlib.util.spec_from_file_location(
                     name, file, loader=Loader(file), submodule_search_locations=[str(file.parent)]
                 )
-                return spec
             file = root / (place + ".py")
             if file.is_file():
                 return importlib.util.spec_from_file_location(name, file, loader=Loader(file))

@@ -1,4 +1,4 @@
-"""C types as objects: numbers, pointers, arrays, structs. A value of a struct, array or pointer type is one of ctypes."""
+"""C types as objects: numbers, pointers, arrays, structs. Values of the last three are objects of ctypes."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ OURS = "cython.cimports.ecmsketch"
 
 
 def rewritten(source: str, path: str, fused: set[str], types: set[str]) -> tuple[ast.Module, set[str]]:
-    """(The module, names that it reads and binds nowhere): `fused` and `types` are names of fused and of all C types."""
+    """(The module, names that it reads and binds nowhere). `fused` and `types` name fused types and all C types."""
     tree = ast.parse(source, path)
     names = _bound(tree)
     for node in ast.walk(tree):

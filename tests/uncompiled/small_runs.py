@@ -51,9 +51,8 @@ def packing() -> dict[str, Any]:
     rng, found = np.random.default_rng(2), {}
     for bits in (0, 1, 9, 33, 64):
         for different in (1, 20, 300):
-            some = (rng.integers(0, 2**63, different).astype(np.uint64) * np.uint64(2) >> np.uint64(max(64 - bits, 0))) * (
-                bits > 0
-            )  # fmt: skip
+            words = rng.integers(0, 2**63, different).astype(np.uint64) * np.uint64(2)
+            some = words >> np.uint64(64 - bits) if bits else words * np.uint64(0)
             numbers = rng.choice(some, 300).astype(np.uint64)
             data = packing.packed(numbers)
             read, at = packing.unpacked(data, 0, 300)
