@@ -1,11 +1,20 @@
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+if os.environ.get("ECMSKETCH_UNCOMPILED"):  # before anything of ecmsketch is imported
+    import uncompiled
+
+    uncompiled.install()
+
 import ecmsketch as ecm
 
-settings.register_profile("ecmsketch", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = 4 if "ECMSKETCH_UNCOMPILED" in os.environ else 60
+settings.register_profile(
+    "ecmsketch", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("ecmsketch")
 
 

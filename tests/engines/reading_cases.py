@@ -68,14 +68,18 @@ def pieces_of(columns: Columns, rng: np.random.Generator) -> list[Columns]:
     return [(items[p], ticks[p], None if weights is None else weights[p]) for p in cuts(len(items), 4, rng)]
 
 
-def sites_of(name: str, seed: int, sites: int, events: int | None = None) -> tuple[SketchConfig, list[list[Columns]], int]:
+def sites_of(
+    name: str, seed: int, sites: int, events: int | None = None
+) -> tuple[SketchConfig, list[list[Columns]], int]:
     """(A config, the batches of some streams, the last tick of all)."""
     rng = np.random.default_rng(seed)
     config = config_of(name, seed)
     weighted = bool(rng.random() < 0.3)
     streams, now = [], -2000
     for _ in range(sites):
-        columns = arrivals(config, int(rng.choice([0, 1, 30, 3000, 30_000])) if events is None else events, rng, weighted)
+        columns = arrivals(
+            config, int(rng.choice([0, 1, 30, 3000, 30_000])) if events is None else events, rng, weighted
+        )
         streams.append(pieces_of(columns, rng))
         now = max([now, *columns[1][-1:].tolist()])
     return config, streams, now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import time
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -110,7 +111,9 @@ def test_answers_do_not_depend_on_what_is_remembered(name):
                     for each in (reading, SliceReading(case.stream))
                 )
             elif asked == 1:
-                found, fresh = (each.prefixes(block, keys, since, until) for each in (reading, SliceReading(case.stream)))
+                found, fresh = (
+                    each.prefixes(block, keys, since, until) for each in (reading, SliceReading(case.stream))
+                )
             elif asked == 2:
                 numbers = rng.integers(0, config.cells, len(keys))
                 found, fresh = (each.cells(numbers, since, until) for each in (reading, SliceReading(case.stream)))
@@ -135,7 +138,9 @@ def test_an_index_of_events_changes_nothing():
     reading, rows = SliceReading(stream), stream.config.rows
     keys, ticks, weights = stream.events_columns()
     since, until = int(ticks[100]), int(ticks[-200])
-    exact = np.bincount(keys[(ticks > since) & (ticks <= until)].astype(int), weights[(ticks > since) & (ticks <= until)], 3000)
+    exact = np.bincount(
+        keys[(ticks > since) & (ticks <= until)].astype(int), weights[(ticks > since) & (ticks <= until)], 3000
+    )
     facts = SliceReading(stream).total(since, until)
     assert facts.value == facts.upper == exact.sum()
     held = []
@@ -318,6 +323,34 @@ class TestPromises:
         assert (read.lower.reshape(config.depth, config.width).sum(axis=1) == total.lower).all()
 
 
+def test_threads_may_share_a_reading():
+    """Questions release the interpreter's lock; what one drops another may still be reading."""
+    stream = grown(epsilon=0.02, resolution=0.3)
+    rows, keys = stream.config.rows, np.arange(3000, dtype=np.uint64)
+    asked = [(since, until) for since in range(30_000, 50_000, 4001) for until in (55_123, 60_000)]
+    wanted = {between: columns(SliceReading(stream).point(keys, rows, 0, *between)) for between in asked}
+    reading, wrong = SliceReading(stream), []
+
+    def ask(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(150):
+            between = asked[int(rng.integers(len(asked)))]
+            if columns(reading.point(keys, rows, 0, *between)) != wanted[between]:
+                wrong.append(between)
+            reading.cells(np.arange(30), *between)
+            reading.history(int(rng.integers(9)), between[0], 100, 20, 0.1)
+            if reading.one_point(17, *between, 0.0).upper != wanted[between][2][17]:
+                wrong.append(between)
+
+    threads = [Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert 0 < reading.nbytes <= reading.limit
+
+
 class TestTrouble:
     """Questions that cannot be answered, and those that are broken off."""
 
@@ -384,11 +417,15 @@ class TestTrouble:
         signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         signal.setitimer(signal.ITIMER_REAL, 0.02)
         begin = time.monotonic()
+
+        def ask():
+            while time.monotonic() < begin + 20:
+                reading.forget()
+                reading.history(3, 0, 200, 1000, 0.1)
+
         try:
             with pytest.raises(KeyboardInterrupt):
-                while time.monotonic() < begin + 20:
-                    reading.forget()
-                    reading.history(3, 0, 200, 1000, 0.1)
+                ask()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -19,10 +20,11 @@ COUNTERS = ("slices", "eh", "dw", "rw")
 PATIENCE = 300
 
 
-def child(program, *arguments):
+def child(program, *arguments, **settings):
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **settings},
     )  # fmt: skip
 
 
@@ -184,7 +186,7 @@ items, ticks = np.arange(n0 + n1) % 1000, np.arange(n0 + n1)
 def start():
     s = ecm.EcmSketch(config); s.update_many(items[:n0], ticks[:n0]); s.total(); return s
 def go_on(s): s.update_many(items[n0:], ticks[n0:]); s.total()
-warm = start(); go_on(warm); warm.estimate_many(np.arange(1000)); warm.serialize(); del warm
+warm = start(); go_on(warm); warm.estimate_many(np.arange(1000)); warm.serialize()
 size = lambda: int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 raised, wrong = 0, []
 for more in range(0, tries * step, step):
@@ -210,8 +212,12 @@ print(json.dumps({"raised": raised, "wrong": wrong[:5]}))
 """
 
 
+NO_RESERVES = {"MALLOC_MMAP_THRESHOLD_": "16384", "MALLOC_TRIM_THRESHOLD_": "0", "MALLOC_TOP_PAD_": "0"}
+"""glibc gives memory back at once, so that the limit is felt."""
+
+
 def without_memory(counter, names, events, step, tries):
-    code, out, error = end_of(child(LIMITED, counter, int(names), events, step, tries))
+    code, out, error = end_of(child(LIMITED, counter, int(names), events, step, tries, **NO_RESERVES))
     assert code == 0, f"code {code} when memory was short: {error}"
     assert not json.loads(out)["wrong"], out
     return json.loads(out)["raised"]
@@ -221,14 +227,14 @@ def without_memory(counter, names, events, step, tries):
 @pytest.mark.parametrize("names", [False, True])
 @pytest.mark.parametrize("counter", ["slices", "eh"])
 def test_counting_while_memory_is_short(counter, names):
-    without_memory(counter, names, 60_000, 2**19, 20)
+    without_memory(counter, names, 60_000, 2**16, 40)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_AS and /proc")
 @pytest.mark.parametrize("counter", COUNTERS[:3])
 def test_counting_while_memory_is_shorter(counter):
-    raised = without_memory(counter, True, 60_000, 2**17, 128) + without_memory(counter, False, 2_000_000, 2**20, 64)
+    raised = without_memory(counter, True, 60_000, 2**14, 256) + without_memory(counter, False, 2_000_000, 2**19, 64)
     assert raised > 10
 
 
@@ -246,7 +252,7 @@ while calm < 5 and number < points:
     s = start()
     _testcapi.set_nomemory(number, number + 1)
     try: s.total()
-    except MemoryError: failed = True
+    except Exception: failed = True  # a MemoryError, or what becomes of it elsewhere
     else: failed = False
     finally: _testcapi.remove_mem_hooks()
     raised, calm, number = raised + failed, 0 if failed else calm + 1, number + 1

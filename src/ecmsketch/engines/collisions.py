@@ -195,7 +195,7 @@ def sum_beyond(
     cells: cython.pointer(uint64_t), rows: int64_t, width: int64_t, large: cython.pointer(int64_t),
     below: cython.pointer(int64_t),
 ) -> cython.double:  # fmt: skip
-    """Add up, level by level, the shares of cells above it, from the sorted cells of each row; `below` has a row each."""
+    """Add up, level by level, the shares of sorted cells above it. `below` has space for a number a row."""
     level: int64_t = SMALL
     following: int64_t
     first: int64_t
@@ -221,9 +221,7 @@ def sum_beyond(
 
 @cython.cfunc
 @cython.nogil
-def least_exceeded(
-    cells: cython.pointer(Cell), rows: int64_t, width: int64_t, delta: cython.double
-) -> int64_t:
+def least_exceeded(cells: cython.pointer(Cell), rows: int64_t, width: int64_t, delta: cython.double) -> int64_t:
     """The least t with S(t + 1) <= delta."""
     low: int64_t = 0
     high: int64_t = largest_of(cells, rows * width)

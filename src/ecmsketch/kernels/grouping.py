@@ -134,19 +134,22 @@ def scatter(columns: tuple[Ints, Ints], codes: Codes, at: Ints, out: tuple[Ints,
 def order_runs(ticks: Ints, order: Ints, begins: Ints) -> None:
     """Sort ticks, and the numbers of their events along with them, from each place of `begins` to before the next."""
     source, companions, bounds = int64s(ticks), int64s(order), int64s(begins)
-    scratch = np.empty(2 * len(ticks), np.int64)
-    memory = int64s(scratch)
     runs: int64_t = len(begins) - 1
-    length: int64_t
+    longest: int64_t = 0
     i: int64_t
     inside = not len(begins) or (bounds[0] >= 0 and bounds[runs] <= len(ticks))
     if len(order) != len(ticks) or not is_sorted(begins) or not inside:
         raise ValueError("begins: expected places in the ticks, in order")
     with cython.nogil:
         for i in range(runs):
-            length = bounds[i + 1] - bounds[i]
-            if length > 1 and not in_order(source + bounds[i], length):
-                sort_ticks(source + bounds[i], companions + bounds[i], length, memory)
+            if not in_order(source + bounds[i], bounds[i + 1] - bounds[i]):
+                longest = max(longest, bounds[i + 1] - bounds[i])
+    scratch = np.empty(2 * longest, np.int64)
+    memory = int64s(scratch)
+    with cython.nogil:
+        for i in range(runs):
+            if longest and not in_order(source + bounds[i], bounds[i + 1] - bounds[i]):
+                sort_ticks(source + bounds[i], companions + bounds[i], bounds[i + 1] - bounds[i], memory)
 
 
 def find_last(wanted: Keys, keys: Keys) -> Ints:

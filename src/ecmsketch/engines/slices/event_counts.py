@@ -11,7 +11,6 @@ import os
 
 import cython
 from cython.cimports.ecmsketch.engines.slices.events import (
-    arrivals_between,
     count_by_step,
     events_between,
     first_after,
@@ -35,8 +34,8 @@ multiplier = cython.declare(uint64_t, int.from_bytes(os.urandom(8), "little") | 
 @cython.cfunc
 @cython.nogil
 def count_keys(
-    events: cython.pointer(Events), since: int64_t, until: int64_t, counted: cython.bint, keys: cython.pointer(uint64_t),
-    count: int64_t, drop: int64_t, values: cython.pointer(cython.double),
+    events: cython.pointer(Events), since: int64_t, until: int64_t, counted: cython.bint,
+    keys: cython.pointer(uint64_t), count: int64_t, drop: int64_t, values: cython.pointer(cython.double),
 ) -> cython.bint:  # fmt: skip
     """Write how often each of some keys came; False without memory."""
     begin: int64_t
@@ -59,7 +58,9 @@ def count_keys(
 
 @cython.cfunc
 @cython.nogil
-def amount_of(events: cython.pointer(Events), i: int64_t, since: int64_t, until: int64_t, split: cython.bint) -> int64_t:
+def amount_of(
+    events: cython.pointer(Events), i: int64_t, since: int64_t, until: int64_t, split: cython.bint
+) -> int64_t:
     """How many arrivals of an event count."""
     if split:
         return part_of(tick_of(events, i), events[0].weights[i], since, until, True)
@@ -166,9 +167,7 @@ def came_of(known: cython.pointer(uint64_t), bits: int64_t) -> cython.pointer(in
 
 @cython.cfunc
 @cython.nogil
-def slot_of(
-    known: cython.pointer(uint64_t), came: cython.pointer(int64_t), bits: int64_t, key: uint64_t
-) -> int64_t:
+def slot_of(known: cython.pointer(uint64_t), came: cython.pointer(int64_t), bits: int64_t, key: uint64_t) -> int64_t:
     """The slot of a key, or the empty one where it would be; at most half of them are used."""
     mask: int64_t = (cython.cast(int64_t, 1) << bits) - 1
     slot: int64_t = cython.cast(int64_t, cython.cast(uint64_t, (key ^ (key >> 32)) * multiplier) >> (64 - bits))

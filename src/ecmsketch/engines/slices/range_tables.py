@@ -33,9 +33,7 @@ MOST_ROWS = cython.declare(int64_t, 64)
 
 @cython.cfunc
 @cython.nogil
-def cut_count(
-    count: cython.double, noise: cython.double, share: cython.double, slack: cython.double
-) -> cython.double:
+def cut_count(count: cython.double, noise: cython.double, share: cython.double, slack: cython.double) -> cython.double:
     """What a cut slice adds to a count: its share, within a slack of nothing and of everything."""
     return min(max(share * (count - noise), count - slack), slack)
 
@@ -278,9 +276,7 @@ def least_of_table(
     for row in range(depth):
         memset(counts, 0, cython.cast(cython.size_t, 8 * count))
         for k in range(begin, tables[0].ends[t]):
-            read_packed(
-                tables[0].slices[tables[0].slots[k]].table, tables[0].words, cells + row * count, count, counts
-            )
+            read_packed(tables[0].slices[tables[0].slots[k]].table, tables[0].words, cells + row * count, count, counts)
         for i in range(count):
             least[i] = counts[i] if row == 0 else min(least[i], counts[i])
         if sums != cython.NULL:

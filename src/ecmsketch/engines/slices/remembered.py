@@ -1,8 +1,8 @@
 """What a reading of slices remembers: ranges, the views that they share, and what collisions add.
 
 Everything is counted in bytes, and there is a limit. Beyond it the oldest is dropped: first the plain tables of views,
-since their slices can be read packed, then ranges, then the rest. What a question works with is kept as long as anything
-else may be dropped; if it alone is too much, all is forgotten, and the question goes on with what it holds.
+since their slices can be read packed, then ranges, then the rest. What a question works with is kept as long as
+anything else may be dropped; if it alone is too much, all is forgotten, and the question goes on with what it holds.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 import cython
 from cython.cimports.ecmsketch.engines.slices.range_tables import Tables, cut_count, group_slices, read_packed
 from cython.cimports.ecmsketch.engines.slices.ranges import FEW, Range, locate, narrow, new_range, sum_newer
-from cython.cimports.ecmsketch.engines.slices.types import Plan, Slice
 from cython.cimports.ecmsketch.engines.slices.weighing import Weighing, weigh_tables
 from cython.cimports.ecmsketch.kernels.memory import allocate
 from cython.cimports.libc.math import NAN

@@ -1,5 +1,5 @@
-"""Looking at all cells of the tables of a range: what collisions add in each table, what they rarely exceed in the sum of
-those of slices inside it, and which tables are kept in plain numbers.
+"""Looking at all cells of the tables of a range: what collisions add in each table, and what they rarely exceed in the
+sum of those of slices inside the range. On the way, tables may be kept in plain numbers.
 
 It takes a pass over all cells of all slices in the range, so what is found is remembered: for single slices as long as
 they are there, for tables of several with the range. Nothing here depends on an item.

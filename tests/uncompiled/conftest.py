@@ -1,0 +1,2 @@
+collect_ignore = ["replaced"]
+"""Its modules have the names of those that they replace."""
