@@ -130,7 +130,7 @@ def sizes() -> None:
         )
     for epsilon in (0.1, 0.01, 0.001):
         full = fill(config(epsilon), zipf(EVENTS), np.arange(EVENTS) // 10)
-        slices = full.bucket_count - len(full._state.counters.events)
+        slices = full.bucket_count - full._engine._stream.event_count
         cell = len(full.serialize()) / (slices * full.config.cells)
         told = f"{cell:.2f} bytes a cell as bytes, {full.nbytes:,} bytes in memory"
         rows.append(Row(f"epsilon {epsilon}: full", told, "at most 1.1", cell <= 1.1))
