@@ -223,7 +223,8 @@ class BaseSketch(Ingest, ABC):
         config = self.config.replace(**changes)
         with self._lock:
             state = self._state()
-            return self._of(state._replace(engine=state.engine.copy(config)))
+            state = state._replace(engine=state.engine.copy(config))
+        return self._of(state)  # not before: whoever holds a lock must not make one (locks.py)
 
     def __copy__(self) -> Self:
         return self.copy()

@@ -151,5 +151,12 @@ def _release_all() -> None:
     _registry.release()
 
 
+def _release_in_child() -> None:
+    for held in _held:
+        lock: SketchLock = held
+        lock.waiting = 0  # the threads that waited are not in the child
+    _release_all()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
+    os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_in_child)
