@@ -18,7 +18,7 @@ from typing import Any
 import fault_operations
 from fault_operations import Operation, state_of, told
 
-MOST_TRIES = 3
+MOST_TRIES = 10
 """Points that are tried for each that is wanted: some come after the last call."""
 
 
@@ -93,11 +93,13 @@ class Interrupts:
     def __init__(self, operation: Operation, rng: random.Random):
         self.rng = rng
         signal.signal(signal.SIGALRM, self._raise)
-        for _ in range(2):  # the first time compiles, or imports
+        rounds = []
+        for _ in range(4):  # the first one imports, and others may be slow because of what else the machine does
             point = Point(operation)
             begin = time.perf_counter()
             point.work()
-            self.took = time.perf_counter() - begin
+            rounds.append(time.perf_counter() - begin)
+        self.took = min(rounds)
 
     @staticmethod
     def _raise(*_: Any) -> None:
