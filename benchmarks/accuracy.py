@@ -7,6 +7,7 @@ import numpy as np
 import ecmsketch as ecm
 from benchmarks.events import real
 from ecmsketch.inputs.items import hash_items
+from ecmsketch.inputs.kinds import TEXT, Hashed
 
 
 def run() -> None:
@@ -31,7 +32,7 @@ def run() -> None:
 
 def _row(sketch: ecm.EcmSketch, hashes, last: int) -> None:
     names, counts = np.unique(hashes, return_counts=True)
-    value = sketch.estimate_many(names, last=last).value
+    value = sketch.estimate_many(Hashed(names, TEXT), last=last).value
     heaviest = np.argsort(-counts)[:10]
     relative = np.abs(value - counts)[heaviest] / counts[heaviest]
     error = np.abs(value - counts) / counts.sum()

@@ -178,19 +178,19 @@ def run_states(stream, folder):
     return [part.state for part in run_all([small("heaviest")], [stream], folder)]
 
 
-def test_a_changed_kernel_is_never_answered_from_old_results(tmp_path, tiny, monkeypatch):
-    """As it is for a user: the sources of the package are hashed after one line of one kernel has changed."""
+def test_a_changed_compiled_module_is_never_answered_from_old_results(tmp_path, tiny, monkeypatch):
+    """As it is for a user: the sources of the package are hashed after one line of one compiled module has changed."""
     package = tmp_path / "ecmsketch"
-    shutil.copytree(Path(ecmsketch.__file__).parent, package, ignore=shutil.ignore_patterns("*.nb?", "__pycache__"))
-    kernels = [path for path in package.rglob("*.py") if "@kernel" in path.read_text()]
-    assert len(kernels) > 10
+    shutil.copytree(Path(ecmsketch.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    compiled = [path for path in package.rglob("*.py") if "\nimport cython\n" in path.read_text()]
+    assert len(compiled) > 10
     monkeypatch.setattr(manifest, "source_hash", lambda: hash_folder(package))
     assert run_states(tiny, tmp_path / "out") == ["run"]
     assert run_states(tiny, tmp_path / "out") == ["there already"]
-    kernels[0].write_text(kernels[0].read_text() + "# changed\n")
+    compiled[0].write_text(compiled[0].read_text() + "# changed\n")
     assert run_states(tiny, tmp_path / "out") == ["run"]
     seen = set()
-    for path in kernels[:5]:
+    for path in compiled[:5]:
         path.write_text(path.read_text() + "# changed\n")
         seen.add(hash_folder(package))
     assert len(seen) == 5

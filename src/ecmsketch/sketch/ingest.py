@@ -58,15 +58,15 @@ from ecmsketch.sketch.ranges import ticks_asked
 
 import_datetime()
 
-_FEW = 64
+_FEW = cython.declare(int64_t, 64)
 """Arrivals for which the first buffer has space. It doubles whenever it is full."""
-_LEAST_WAITING = 1024
+_LEAST_WAITING = cython.declare(int64_t, 1024)
 """So many arrivals may wait however small a sketch is: 16 KB."""
-_STATE_PER_WAITING = 64
+_STATE_PER_WAITING = cython.declare(int64_t, 64)
 """Beyond that an arrival may wait for so many bytes of the state: all together take a quarter of it."""
-_WAITING_WEIGHT = 2**48
+_WAITING_WEIGHT = cython.declare(int64_t, 2**48)
 """All weights that wait add up to no more."""
-_MOST_WAITING_WEIGHT = 2**32
+_MOST_WAITING_WEIGHT = cython.declare(int64_t, 2**32)
 _MOST_CLASSES = 256
 """Classes of items, and of the parts of tuples, whose kinds are remembered."""
 _FEW_NAMES = 1024
