@@ -55,7 +55,9 @@ class TestEachModule:
             tried |= {example.source.strip() for example in test.examples}
             failed += runner.run(test).failed
         assert failed == 0
-        assert set(re.findall(r"^ *>>> (.*)$", source.read_text(), re.M)) <= {line for e in tried for line in e.split("\n")}
+        assert set(re.findall(r"^ *>>> (.*)$", source.read_text(), re.M)) <= {
+            line for e in tried for line in e.split("\n")
+        }
 
 
 def test_declarations_belong_to_compiled_modules():

@@ -62,7 +62,9 @@ def modules_after_touching(*suffixes):
 def test_the_core_needs_neither_spark_nor_arrow_nor_pandas():
     imported = modules_after_touching(*CORE)
     assert {"numpy", "ecmsketch.inputs.items", "ecmsketch.engines"} <= imported
-    assert not {"numba", "llvmlite", "pyspark", "pyarrow", "pandas", "deltalake", "matplotlib", "typer", "rich"} & imported
+    assert (
+        not {"numba", "llvmlite", "pyspark", "pyarrow", "pandas", "deltalake", "matplotlib", "typer", "rich"} & imported
+    )
 
 
 def test_the_spark_layer_needs_neither_the_command_line_nor_the_experiments():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from slice_cases import ARRIVALS, LAST, random_slices
+from slice_cases import SHAPES as SLICE_SHAPES
 
 from ecmsketch import SketchConfig
 from ecmsketch.config import PrefixConfig
 from ecmsketch.engines.slices.stream import SliceStream
-from slice_cases import ARRIVALS, LAST, random_slices
-from slice_cases import SHAPES as SLICE_SHAPES
 from streams import SHAPES, cuts, ticks_of
 
 CONFIGS = {

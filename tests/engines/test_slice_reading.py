@@ -9,13 +9,13 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from plain_reading import PlainReading
+from reading_cases import CONFIGS, Case, blocks_of_rows, items_of, made_case, made_up_case, ranges_of
 
 from ecmsketch import SketchConfig
 from ecmsketch.engines.slices.reading import SliceReading
 from ecmsketch.engines.slices.stream import SliceStream
 from ecmsketch.kernels import memory
-from plain_reading import PlainReading
-from reading_cases import CONFIGS, Case, blocks_of_rows, items_of, made_case, made_up_case, ranges_of
 from streams import zipf_items
 
 CLOSE = {"rel": 1e-9, "abs": 1e-6}

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ecmsketch.kernels.memory import allocations, fail_after
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.engines.slices.events import read_events
 from ecmsketch.engines.slices.stream import SliceStream
-from ecmsketch.kernels.memory import allocations, fail_after
 
 CONFIGS = {
     "wide": {"epsilon": 0.3, "window": 10_000},

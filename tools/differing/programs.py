@@ -62,7 +62,7 @@ class Maker:
     """Makes one program."""
 
     def __init__(self, seed: int, profile: str, exclude: frozenset[str] = frozenset()):
-        self.random = random.Random(seed)  # noqa: S311
+        self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
         self.exclude = exclude
         chosen = self.random.random()

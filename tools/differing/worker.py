@@ -19,10 +19,7 @@ from programs import Step, make_program
 
 import ecmsketch as ecm
 from ecmsketch.errors import EcmError
-try:
-    from ecmsketch.sketch.uniting import unite
-except ImportError:
-    from ecmsketch.sketch.merging import unite
+from ecmsketch.sketch import unite
 
 FACTS = (
     "now", "is_empty", "first_tick", "late_counted", "late_dropped", "merge_levels", "epsilon", "bucket_count",
@@ -143,7 +140,7 @@ class Run:
         return sketch == self.slots[step.slot], canonical(self.facts(sketch))
 
     def do_pickle(self, step: Step) -> Any:
-        self.slots[step.slot] = pickle.loads(pickle.dumps(self.slots[step.slot]))  # noqa: S301
+        self.slots[step.slot] = pickle.loads(pickle.dumps(self.slots[step.slot]))
 
     def do_crafted(self, step: Step) -> Any:
         sketch = self.slots[step.slot]

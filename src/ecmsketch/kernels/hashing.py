@@ -227,7 +227,9 @@ def rotate(x: uint64_t, bits: cython.int) -> uint64_t:
 @cython.nogil
 def stripe(accumulator: uint64_t, lane: uint64_t) -> uint64_t:
     """One step of xxHash64 for eight bytes."""
-    x: uint64_t = cython.cast(uint64_t, accumulator + cython.cast(uint64_t, lane * cython.cast(uint64_t, 0xC2B2AE3D27D4EB4F)))
+    x: uint64_t = cython.cast(
+        uint64_t, accumulator + cython.cast(uint64_t, lane * cython.cast(uint64_t, 0xC2B2AE3D27D4EB4F))
+    )
     return cython.cast(uint64_t, rotate(x, 31) * cython.cast(uint64_t, 0x9E3779B185EBCA87))
 
 

@@ -65,7 +65,9 @@ def put_word(writer: cython.pointer(BitWriter), number: uint64_t, bits: int64_t)
 def flush_bits(writer: cython.pointer(BitWriter)) -> cython.void:
     """Write the last bits, which do not fill a byte."""
     if writer[0].filled:
-        writer[0].out[writer[0].at] = cython.cast(uint8_t, cython.cast(uint64_t, writer[0].held << (8 - writer[0].filled)) & 255)
+        writer[0].out[writer[0].at] = cython.cast(
+            uint8_t, cython.cast(uint64_t, writer[0].held << (8 - writer[0].filled)) & 255
+        )
         writer[0].at += 1
         writer[0].held = 0
         writer[0].filled = 0
@@ -119,9 +121,7 @@ def put_varint(out: cython.pointer(uint8_t), at: int64_t, number: int64_t) -> in
 
 @cython.cfunc
 @cython.nogil
-def get_varint(
-    data: cython.pointer(uint8_t), at: int64_t, end: int64_t, number: cython.pointer(int64_t)
-) -> int64_t:
+def get_varint(data: cython.pointer(uint8_t), at: int64_t, end: int64_t, number: cython.pointer(int64_t)) -> int64_t:
     """Read a number; returns the position after it. -1 means truncated or overlong, and stays -1; the number is 0."""
     value: int64_t = 0
     byte: int64_t

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
-from ecmsketch.errors import FormatError
 from ecmsketch.engines.names.names import decode_names, encode_names
+from ecmsketch.errors import FormatError
 from ecmsketch.inputs.item_text import show_item
 from ecmsketch.inputs.kinds import NOTHING
 from ecmsketch.monitor.any_item import Counted

@@ -101,9 +101,7 @@ class NamedItems:
         found = bounds.agree(named.certain, self._points(named.keys, asked, delta))
         return self._listed(named, asked, _largest(found.value, named.keys, k, found.value > 0), delta)
 
-    def changes(
-        self, k: int, newer_range: tuple[int, int], before: Span | None, by: str, delta: float
-    ) -> HeavyChanges:
+    def changes(self, k: int, newer_range: tuple[int, int], before: Span | None, by: str, delta: float) -> HeavyChanges:
         """The `k` items whose counts changed most from one range to the next."""
         ranges = self._two_ranges(newer_range, before)
         named = [self._candidates(asked) for asked in ranges]

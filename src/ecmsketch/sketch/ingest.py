@@ -397,7 +397,10 @@ class Ingest:
         events = plain_column(items, cython.cast(cython.pp_void, cython.address(keys)), cython.address(signed))
         if not 0 < events < self._limit:
             return 0
-        if plain_column(ticks, cython.cast(cython.pp_void, cython.address(moments)), cython.address(tick_signed)) != events:
+        if (
+            plain_column(ticks, cython.cast(cython.pp_void, cython.address(moments)), cython.address(tick_signed))
+            != events
+        ):
             return 0
         if not tick_signed or moments[events - 1] > _MAX or not in_order(moments, events):
             return 0
@@ -605,7 +608,9 @@ class Ingest:
         late_frequent = self._late_frequent
         if self._named and change.late is not None and len(change.late.ticks):
             late = change.late
-            late_frequent = (late_frequent or FrequentItems.new(self.config)).added(late.items, late.ticks, late.weights)
+            late_frequent = (late_frequent or FrequentItems.new(self.config)).added(
+                late.items, late.ticks, late.weights
+            )
         self._commit(change, self._frequent, late_frequent, clock, 0)
 
     # ------------------------------------------------------------------ the buffer

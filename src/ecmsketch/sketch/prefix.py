@@ -13,8 +13,7 @@ from ecmsketch.config.prefix_config import PrefixConfig
 from ecmsketch.engines.contract import Reading
 from ecmsketch.errors import ConfigError, InputError, QueryError
 from ecmsketch.estimate import Estimate, HeavyHitter
-from ecmsketch.inputs.columns import adopt, as_column, listed
-from ecmsketch.inputs.columns import is_integer, is_number
+from ecmsketch.inputs.columns import adopt, as_column, is_integer, is_number, listed
 from ecmsketch.inputs.items import hash_items
 from ecmsketch.inputs.kinds import INTEGER, NOTHING, Kinds
 from ecmsketch.inputs.ticks import Span

@@ -63,9 +63,7 @@ class PrefixAnswers:
     def counts(self, level: int, prefixes: Prefixes, asked: Asked) -> Estimates:
         """How often each of some prefixes of a level is among what is asked about."""
         certain = self._levels[level].exact and self._certain, self._certain
-        return asked.answer(
-            lambda since, until: self._engine.point(prefixes, level, since, until, None), *certain
-        )
+        return asked.answer(lambda since, until: self._engine.point(prefixes, level, since, until, None), *certain)
 
     # ------------------------------------------------------------------ sums over ranges of numbers
 

@@ -85,9 +85,7 @@ class Asked(NamedTuple):
         """How many of the arrivals that are meant may lie outside the range."""
         return 0.0 if self.newest is None else self.newest.missing(self.newest.outer)
 
-    def answer(
-        self, find: Callable[[int, int], Estimates], lower_certain: bool, upper_certain: bool
-    ) -> Estimates:
+    def answer(self, find: Callable[[int, int], Estimates], lower_certain: bool, upper_certain: bool) -> Estimates:
         """Counts of what is meant. `find` counts in a range; its lower and upper bounds always hold, or probably do."""
         found = find(self.since, self.until)
         if self.newest is None:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.ecmsketch.engines.cells.arrivals import Arrivals, count_arrivals
 from cython.cimports.ecmsketch.engines.cells.buckets import BucketCounters, Straddling
 from cython.cimports.ecmsketch.engines.cells.counters import CounterChange
@@ -142,17 +141,13 @@ class DeterministicWaves(BucketCounters):
 
     @cython.cfunc
     @cython.nogil
-    def history_of(
-        self, cell: int64_t, ends: cython.pointer(int64_t), sizes: cython.pointer(int64_t)
-    ) -> cython.void:
+    def history_of(self, cell: int64_t, ends: cython.pointer(int64_t), sizes: cython.pointer(int64_t)) -> cython.void:
         """See `BucketCounters.history_of`."""
         get_history(cython.address(self.rings), cell, ends, sizes)
 
     @cython.cfunc
     @cython.nogil
-    def straddle(
-        self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)
-    ) -> cython.void:
+    def straddle(self, cell: int64_t, since: int64_t, limit: int64_t, found: cython.pointer(Straddling)) -> cython.void:
         """See `BucketCounters.straddle`. O(levels) per cell."""
         find_straddling(cython.address(self.rings), cell, since, limit, found)
 

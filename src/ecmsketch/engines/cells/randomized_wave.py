@@ -337,9 +337,7 @@ def find_memory(waves: RandomizedWaves, change: SampleChange) -> cython.int:
                 if arrivals.weights != cython.NULL:
                     end = min(end, begin + PART)
                 with cython.nogil:
-                    draw(
-                        cython.address(waves.state), arrivals, block, begin, end, cython.address(draws), coming
-                    )
+                    draw(cython.address(waves.state), arrivals, block, begin, end, cython.address(draws), coming)
                 PyErr_CheckSignals()
                 begin = end
         with cython.nogil:
@@ -360,7 +358,8 @@ def read_cell(
     reading: cython.pointer(cython.double),
 ) -> cython.void:  # fmt: skip
     """Write value, lower and upper: the median of the instances' answers, or the exact number where every level of
-    an instance is complete."""
+    an instance is complete.
+    """
     answers = cython.declare(cython.double[99])
     least: int64_t = 0
     exact: cython.bint = False

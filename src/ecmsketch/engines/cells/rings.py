@@ -148,7 +148,9 @@ def count_history(rings: cython.pointer(Rings), cell: int64_t) -> int64_t:
 
 @cython.cfunc
 @cython.nogil
-def oldest_after(rings: cython.pointer(Rings), cell: int64_t, since: int64_t, oldest: cython.pointer(Kept)) -> cython.void:
+def oldest_after(
+    rings: cython.pointer(Rings), cell: int64_t, since: int64_t, oldest: cython.pointer(Kept)
+) -> cython.void:
     """Find the oldest kept arrival whose tick lies after `since`; its number is 0 if there is none.
 
     Goes level by level towards the past, until one reaches before `since`, and searches that one by bisection.

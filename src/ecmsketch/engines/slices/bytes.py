@@ -21,7 +21,8 @@ from cython.cimports.ecmsketch.engines.slices.table_code import (
     read_table,
 )
 from cython.cimports.ecmsketch.engines.slices.tables import pack as pack_table
-from cython.cimports.ecmsketch.engines.slices.tables import release, unpack as unpack_table
+from cython.cimports.ecmsketch.engines.slices.tables import release
+from cython.cimports.ecmsketch.engines.slices.tables import unpack as unpack_table
 from cython.cimports.ecmsketch.engines.slices.types import Batch, Events, Slice
 from cython.cimports.ecmsketch.kernels.hashing import Row, RowHashes
 from cython.cimports.ecmsketch.kernels.memory import allocate, bytes_of, reallocate
