@@ -93,6 +93,8 @@ def extensions() -> list[Extension]:
         compiler_directives=DIRECTIVES,
         show_all_warnings=False,
     )
+    for module in modules:
+        repair(HERE / module.sources[0])
     if not intel or SANITIZE:
         return modules
     by_name = {module.name: module for module in modules}
@@ -101,6 +103,14 @@ def extensions() -> list[Extension]:
         for level, flags in LEVELS.items():
             modules.append(at_level(least, level, [*common, *flags]))
     return modules
+
+
+def repair(made: Path) -> None:
+    """Cython 3.3.1 gives an item back twice if a list that it appends to finds no memory, which crashes later on."""
+    text = made.read_text("utf-8")
+    right = re.sub(r"(int result = PyList_Append\(list, x\);\n    )(Py_DECREF\(x\);)", r"\1if (result == 0) \2", text)
+    if right != text:
+        made.write_text(right, "utf-8")
 
 
 def at_level(module: Extension, level: str, flags: list[str]) -> Extension:
