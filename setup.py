@@ -1,10 +1,11 @@
-"""Compiles modules ahead: every module below src/ecmsketch that says `import cython`, and every .pyx (docs/building.md).
+"""Compiles ahead every module below src/ecmsketch that says `import cython`, and every .pyx (docs/building.md).
 
 What is asked of a build:
 - A failed build fails; nothing falls back to slow Python.
-- C files go to build/, compiled modules beside their sources. Wheels hold sources and stubs too, so tracebacks read well.
-- Hot modules are compiled up to three times on x86-64, for its levels v2, v3 and v4. Those of v3 and v4 lie in folders of that
-  name beside, and kernels/processor.pyx chooses at import.
+- C files go to build/, compiled modules beside their sources. Wheels hold sources and stubs too, so that tracebacks
+  read well.
+- Hot modules are compiled up to three times on x86-64, for its levels v2, v3 and v4. Those of v3 and v4 lie in folders
+  of that name beside, and kernels/processor.pyx chooses at import.
 
 ECMSKETCH_SANITIZE=1 compiles with AddressSanitizer and UndefinedBehaviorSanitizer (make sanitize).
 """

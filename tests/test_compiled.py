@@ -1,4 +1,4 @@
-"""Modules that are compiled ahead: what runs is the compiled file, it is as new as its source, and its examples are right."""
+"""Compiled modules: what runs is the compiled file, it is as new as its source, and its examples are right."""
 
 from __future__ import annotations
 

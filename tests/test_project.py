@@ -123,7 +123,7 @@ HOUSE = ROOT / "src" / "ecmsketch"
 FILES = sorted(HOUSE.rglob("*.py"))
 LONG_FILES = {
     "engines/cells/engine.py": "the contract of an engine, method by method; what is behind each is in other files",
-    "engines/cells/exponential_histogram.py": "one counter: its buckets are reserved, changed, merged and read by one rule",
+    "engines/cells/exponential_histogram.py": "one counter: buckets reserved, changed, merged and read by one rule",
     "engines/names/summaries.py": "one structure, seven columns in one array: making, joining and reading it",
     "engines/slices/reading.py": "every question about a stream, which share what one reading remembers",
     "engines/slices/stream.py": "one extension type and all its operations: only these may change its fields",

@@ -1,5 +1,5 @@
-"""SliceStream: sequences give the slices, tables and events that they gave when they were recorded, however they are cut;
-forks share and never change; what fails changes nothing.
+"""SliceStream: sequences give the slices, tables and events that they gave when they were recorded, however they are
+cut; forks share and never change; what fails changes nothing.
 
 Digests of the sequences are in vectors/slice_streams.json. They were recorded from the first implementation, of which
 nothing is left, so another one has to come to the same streams bit by bit.
@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ecmsketch.kernels.memory import allocations, fail_after
 
 from ecmsketch.config import SketchConfig
 from ecmsketch.engines.slices.events import read_events
 from ecmsketch.engines.slices.stream import SliceStream
+from ecmsketch.kernels.memory import allocations, fail_after
 
 CONFIGS = {
     "wide": {"epsilon": 0.3, "window": 10_000},
@@ -445,7 +445,7 @@ def test_appending_copies_only_what_is_appended():
 
 
 def inside(ticks, weights, since, until, counted):
-    """How much of each event lies in a range. If ticks number arrivals, a weight counts at as many ticks up to its own."""
+    """How much of each event lies in a range. If ticks number arrivals, a weight counts at as many ticks."""
     weights = np.ones(len(ticks), np.int64) if weights is None else weights
     if not counted:
         return np.where((ticks > since) & (ticks <= until), weights, 0)

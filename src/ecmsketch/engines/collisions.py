@@ -9,6 +9,8 @@ Both engines ask this, of tables of 32 or 64 bits a cell. The expected collision
 other one a pass for each bit of the largest cell.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -106,7 +106,7 @@ class Engine(Protocol):
 
     @classmethod
     def merge(cls, parts: list[Self], now: int) -> Self:
-        """The union of several streams, as far as it is inside the window at `now`; adds a level where it adds error."""
+        """The union of several streams, as far as it is inside the window at `now`; a level more if it adds error."""
 
     @classmethod
     def concat(cls, segments: list[Self], now: int) -> Self:

@@ -1,5 +1,7 @@
 """Counting in the cells of row hashes, without a window: what any Count-Min sketch costs at least (benchmarks)."""
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

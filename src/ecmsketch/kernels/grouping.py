@@ -3,6 +3,8 @@
 A table of slots holds places in an array of keys, by linear probing: a power of two, at most half of which are used.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython
@@ -46,7 +48,9 @@ def find_slot(slots: cython.pointer(int32_t), mask: int64_t, keys: cython.pointe
 class Numbering:
     """Gives different numbers of 64 bits the places 0, 1, 2, ... in order of appearance, up to a capacity."""
 
-    def __cinit__(self, capacity: int) -> None:
+    def __init__(self, capacity: int) -> None:
+        if self.keys != cython.NULL:
+            raise RuntimeError("a numbering is made once")
         self.capacity = capacity
         self.count = 0
         self.mask = slots_for(capacity) - 1

@@ -9,6 +9,8 @@ A packed list has one of two forms: whichever is shorter, the first if both are 
 Bits are written the highest first. Readers trust nothing: a position of -1 means malformed, and stays -1.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,7 @@
 """Sorting: radix sorts, since the ticks of a batch lie close together and need few digits. All are stable."""
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -1,5 +1,7 @@
 """Text as bytes: columns of code points as UTF-8, in one loop."""
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -3,6 +3,8 @@
 Only the lengths of vectors matter, so vectors are given by their norms p and q.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

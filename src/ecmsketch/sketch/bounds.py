@@ -1,9 +1,9 @@
 """How certain answers are: the `confidence=` of a question, bounds that are combined, and those of joins.
 
 Self-joins and inner products are the median of unbiased rows (docs/guarantees.md). A row of exact cells says
-sum c^2 = F2 + collisions. Less the squared mean of its cells, and scaled by w/(w - 1), it has no bias, and its deviation
-is at most F2 sqrt(2/(w - 1)). Cells are read with an error, which moves the root of a row by at most the norm of that
-error.
+sum c^2 = F2 + collisions. Less the squared mean of its cells, and scaled by w/(w - 1), it has no bias, and its
+deviation is at most F2 sqrt(2/(w - 1)). Cells are read with an error, which moves the root of a row by at most the norm
+of that error.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ There is one reader and one writer, for one sketch (codec.py) and for many (smal
 never trusted: the reader takes nothing that the writer does not write.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import NamedTuple

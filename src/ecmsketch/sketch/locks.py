@@ -7,6 +7,8 @@ A thread that needs several sketches at once takes their locks in one order, the
 forks takes all of them first: so no sketch is in the middle of a change when the child gets its copy.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import os

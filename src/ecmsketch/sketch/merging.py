@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TypeVar
 
 from ecmsketch.engines.contract import MAX_ARRIVALS
@@ -154,7 +153,7 @@ def concat_states(states: list[State]) -> State:
 def _in_sequence(states: list[State]) -> list[State]:
     """Copies of consecutive segments: each clock not before those of earlier ones, count-based ones numbered on."""
     segments = [state._replace(engine=state.engine.copy()) for state in states]
-    for at, (before, after) in enumerate(pairwise(states), 1):
+    for at, after in enumerate(states[1:], 1):
         clock = segments[at - 1].engine.now
         if after.engine.config.model == "count":
             segments[at] = _renumbered(segments[at], by=clock or 0)

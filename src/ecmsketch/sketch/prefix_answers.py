@@ -1,7 +1,7 @@
 """Answers of a PrefixSketch: sums over ranges of numbers, quantiles and heavy numbers, from levels of prefixes.
 
-Every level counts the prefixes of numbers (config/prefix_config.py). Levels are made to agree: the counts of the children
-of a prefix add up to that of the prefix (prefix_tree.py).
+Every level counts the prefixes of numbers (config/prefix_config.py). Levels are made to agree: the counts of the
+children of a prefix add up to that of the prefix (prefix_tree.py).
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class PrefixAnswers:
         found = [self._counted(level, children, since, until) for level, children in parts]
         rows = [len(prefixes) for _, prefixes in by_level]
         fan = max(len(part) // count for (_, part), count in zip(parts, rows, strict=True))
-        value, lower, upper = (_stacked([part[column] for part in found], rows, fan) for column in range(3))
+        value = _stacked([part.value for part in found], rows, fan)
+        lower = _stacked([part.lower for part in found], rows, fan)
+        upper = _stacked([part.upper for part in found], rows, fan)
         inside = [part.inside for part in found if part.inside is not None]
         return PrefixCounts(value, lower, upper, _stacked(inside, rows, fan) if inside else None)
 
@@ -188,7 +190,8 @@ class PrefixAnswers:
         """Values and certain bounds of the children of some prefixes, a row for each prefix."""
         different, places = np.unique(parents, return_inverse=True)
         found = self._counted(level, self._children(different, level), since, until)
-        value, lower, upper = (part.reshape(len(different), -1)[places] for part in found[:3])
+        rows = (part.reshape(len(different), -1)[places] for part in (found.value, found.lower, found.upper))
+        value, lower, upper = rows
         return value, lower, upper
 
     # ------------------------------------------------------------------ heavy numbers

@@ -10,6 +10,8 @@ no number that they pass can be the one where the exact counts reach the target.
 Rows of counts have one child of a prefix after the other; all rows have as many.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -6,6 +6,8 @@ sketch: header.py, and the events of engines/slices/bytes.py. The results are wh
 and `merge` give, byte for byte. Whatever is not as simple, or is malformed, is left to these, which say what is wrong.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -10,6 +10,8 @@ hashed again, which cannot fail.
         for i in range(arrivals.size_of(block)): ...
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any

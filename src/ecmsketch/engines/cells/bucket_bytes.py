@@ -4,6 +4,8 @@ Sizes of live buckets need no bytes, since the number of arrivals decides them. 
 written, so equal streams give equal bytes whatever was lazily forgotten when.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

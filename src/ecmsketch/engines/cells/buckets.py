@@ -11,6 +11,8 @@ A range begins in a straddling bucket, and only there an answer is unsure: if S 
 then S + 1 to S + C are in the range. Reading a cell costs O(log buckets).
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any, ClassVar, Self

@@ -8,6 +8,8 @@ comes to each cell, refuses what does not fit, and gets all memory; nothing of t
 it returns only writes: it allocates nothing, calls no Python code, and cannot fail.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol, Self

@@ -17,6 +17,8 @@ overwritten, all cells get another level: `max_arrivals` only says with how many
 needs to be added while arrivals come (default: the least, about 1/epsilon arrivals).
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython
@@ -325,7 +327,8 @@ def make_ticks(rings: cython.pointer(Rings), top: int64_t) -> cython.int:
     if nbytes > MAX_RING_BYTES:
         raise ConfigError(
             f"counter: deterministic waves would take {nbytes:,} bytes for {rings[0].cells:,} counters with {top + 2} "
-            f"levels, at most {MAX_RING_BYTES:,} are allowed; choose a larger epsilon, a shorter window, or counter='eh'"
+            f"levels, at most {MAX_RING_BYTES:,} are allowed; choose a larger epsilon, a shorter window, or "
+            "counter='eh'"
         )
     ticks = allocate(nbytes)
     if ticks == cython.NULL:

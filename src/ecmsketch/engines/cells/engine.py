@@ -5,6 +5,8 @@ all of them. Everything is changed in place: a change prepares all parts, then w
 no signal can interrupt.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from math import ceil, floor, inf

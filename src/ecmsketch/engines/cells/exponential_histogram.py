@@ -14,6 +14,8 @@ Three facts carry this file:
   state depends on the arrivals only.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from math import ceil

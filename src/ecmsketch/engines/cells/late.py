@@ -5,6 +5,8 @@ past them their order is final, and they are settled: counted in counters of the
 counters; each part's error is relative to its own count, so the sum stays within epsilon.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any

@@ -16,6 +16,8 @@ Arrival number n of the stream with a given key always draws the same level (sam
 keys, or sites that see the same pattern would sample the same arrivals.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import struct

@@ -1,12 +1,14 @@
 """The samples of randomized waves: levels that arrivals draw, and for each cell, instance and level a list of ticks.
 
-An arrival draws level 0 with probability 1/2, level 1 with 1/4, and so on; the last level takes what is left. Draws come
-from a counter-based generator: arrival number n of a stream with a given key always draws the same. So a batch is drawn
-twice and its draws are never stored: once to count what comes to each list, once to keep it.
+An arrival draws level 0 with probability 1/2, level 1 with 1/4, and so on; the last level takes what is left. Draws
+come from a counter-based generator: arrival number n of a stream with a given key always draws the same. So a batch is
+drawn twice and its draws are never stored: once to count what comes to each list, once to keep it.
 
 The lists lie one after the other in an arena. A full list forgets all but its newest ticks, and is then long enough for
 a quarter more: one tick costs O(1) moves on average.
 """
+
+# mypy: ignore-errors
 
 from __future__ import annotations
 

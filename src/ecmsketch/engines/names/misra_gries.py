@@ -5,6 +5,8 @@ and the error is never more than arrivals / (size + 1), however often counts wer
 Mergeable summaries). Counting takes one pass without branches; reducing one or two passes over the different keys.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

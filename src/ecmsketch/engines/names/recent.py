@@ -2,6 +2,8 @@
 12 bytes an event. Arrays are never changed in place, so values share them.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -7,6 +7,8 @@ most one COARSENESS-th of the arrivals that came after it, so summaries grow wit
 window. Functions here make new summaries and never change given ones. An event costs about one step of a hash table.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Self

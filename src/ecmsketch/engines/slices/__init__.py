@@ -1,5 +1,5 @@
 """Slices: time outside, table inside. The newest events as they are, and slices of older ones that grow with age."""
 
-from ecmsketch.kernels.processor import folders
+from ecmsketch.kernels import processor
 
-__path__ = folders(__path__)
+__path__ = processor.folders(__path__)

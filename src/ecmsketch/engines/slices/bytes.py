@@ -4,6 +4,8 @@ The section has the numbers of all events and slices, then the items of the even
 Reading takes memory in proportion to the data: an event takes a byte at least, a slice twelve, and a cell a bit.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from typing import Any

@@ -4,6 +4,8 @@ However often a slice was joined while it was planned, its events are counted an
 that others have too is never changed, only given up. One step costs O(events + tables of the slice).
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -4,6 +4,8 @@ A stream of slices is a value: feeding makes another one, which shares the table
 prepared beside the state, and committing it is an assignment.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from math import ceil, floor

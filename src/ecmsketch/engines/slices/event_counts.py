@@ -5,6 +5,8 @@ a hash table, so that it takes a few nanoseconds for each of both. For questions
 an index: each item takes a search among the items of the events.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import os

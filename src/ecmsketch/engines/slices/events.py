@@ -8,6 +8,8 @@ What is in a block is never changed. A stream has some of its events; another on
 yet (`filled` says so), which costs it only what it appends.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

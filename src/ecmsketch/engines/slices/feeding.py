@@ -9,6 +9,8 @@ that covers their ticks if they are late. An event stays an event, however old, 
 a slice may have: so no heavy event blurs a range. Where events may stay, they move, in columns that are copies.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -13,6 +13,8 @@ Two promises decide which slices may become one, looked at from the newest to th
 Nothing here allocates or fails: callers give memory. Joining costs O(slices), where they overlap up to its square.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

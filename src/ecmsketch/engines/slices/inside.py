@@ -4,6 +4,8 @@ A slice takes events in while its arrivals stay within the promises of growth.py
 beside it if there are enough of them; else they stay events. Here it is only decided; stream.py counts.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -4,6 +4,8 @@ All slices are put in one draft, sorted by their last ticks, and all events in o
 events become slices, and slices are joined, once. Sorting costs O(slices + events), joining as in growth.py.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -3,6 +3,8 @@
 In between, arrivals are taken to be spread evenly. Only values depend on it, bounds do not.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

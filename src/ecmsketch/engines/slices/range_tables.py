@@ -9,6 +9,8 @@ Items are hashed some at a time, and each table is read for all of these. For on
 same order, that of the tables.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -11,6 +11,8 @@ after the start of the range.
 Locating a range costs O(slices). Many ranges of one stream are narrowed first, so that each looks at few slices.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -5,6 +5,8 @@ needs is prepared once for each range and remembered (range_reading.py). Upper b
 bounds of totals and cells; lower bounds of items fail with the probability that is asked.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 from math import ceil, floor

@@ -5,6 +5,8 @@ since their slices can be read packed, then ranges, then the rest. What a questi
 anything else may be dropped; if it alone is too much, all is forgotten, and the question goes on with what it holds.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

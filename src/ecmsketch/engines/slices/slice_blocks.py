@@ -4,6 +4,8 @@ A block is [references, how many slices, bytes of their tables], and then the sl
 changed.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -4,6 +4,8 @@ What does not depend on the item is found first, once for all items: what collis
 what they rarely exceed. Reading an item then takes a few cells of each slice, once for all steps.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -8,6 +8,8 @@ Forking is O(1). Adding n events costs O(n), and after every block of events O(s
 weights also copy all events once a call.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -9,6 +9,8 @@ choice, so a table has one encoding.
 Forecasts are IEEE doubles without fused operations, so every machine makes the same.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

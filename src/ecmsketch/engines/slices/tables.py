@@ -8,6 +8,8 @@ entries than a plane takes memory make another plane.
 A table is never changed once it is made: adding two makes a third. So streams share tables and count their references.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -5,6 +5,8 @@ It takes a pass over all cells of all slices in the range, so what is found is r
 they are there, for tables of several with the range. Nothing here depends on an item.
 """
 
+# mypy: ignore-errors
+
 from __future__ import annotations
 
 import cython

@@ -81,7 +81,8 @@ def _feed(stream: Stream, pair: tuple[EcmSketch, EcmSketch], batch: StreamBatch)
 def promised(sketch: EcmSketch) -> float:
     """The error that both sketches together may have: epsilon, or theorem 2 where the resolution is set apart."""
     config = sketch.config
-    return config.epsilon if config.resolution is None else (1 + config.epsilon_t) ** 2 * (1 + config.epsilon_cm) - 1
+    apart: float = (1 + config.epsilon_t) ** 2 * (1 + config.epsilon_cm) - 1
+    return config.epsilon if config.resolution is None else apart
 
 
 def _row(one: EcmSketch, other: EcmSketch, exact: Exact) -> Row:
