@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from pathlib import Path
+
 import numpy as np
+import plain_growth as plain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +29,7 @@ from slice_cases import (
 
 from ecmsketch.engines.slices import growth, inside, profile
 
+VECTORS = Path(__file__).parents[1] / "vectors" / "growth.json"
 SEEDS = st.integers(0, 2**32)
 EPSILONS = st.sampled_from([0.001, 0.01, 0.1, 0.3, 0.9])
 
@@ -70,6 +76,86 @@ def test_one_slice(events, spread, weighted, seed):
         knots = facts[0, KNOT:]
         for knot, share in zip(knots, profile.shares(facts, 0, knots.copy()), strict=True):
             assert abs(share - np.mean(ticks <= knot)) <= 0.125 + np.mean(ticks == knot) + 1 / events
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_knots_are_the_ticks_at_which_each_eighth_was_full(weighted):
+    rng = np.random.default_rng(weighted)
+    for _ in range(150):
+        events = int(rng.integers(1, 60))
+        ticks, weights = random_events(rng, events, weighted)
+        came = np.arange(1, events + 1) if weights is None else np.cumsum(weights)
+        full = [ticks[np.flatnonzero(came >= float(came[-1]) * part / 8)[0]] for part in range(1, 8)]
+        assert profile.filled(ticks, weights, 0, events, 0)[0, KNOT:FACTS].tolist() == full
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shares_ticks_and_knots_as_defined(shape):
+    rng = np.random.default_rng(SHAPES.index(shape))
+    for _ in range(60):
+        facts = random_slices(rng, shape, int(rng.integers(1, 7)))
+        row = facts[0]
+        moments = np.unique([tick + step for tick in plain.bounds(row) for step in range(-2, 3)])
+        assert profile.shares(facts, 0, moments).tolist() == [plain.share(row, int(tick)) for tick in moments]
+        some = np.concatenate([rng.random(20), np.arange(9) / 8])
+        assert profile.ticks_of_shares(facts, 0, some).tolist() == [plain.tick_of(row, share) for share in some]
+        if facts[:, LAST].max() - facts[:, FIRST].min() < 5000 or not plain.overlap(facts):
+            assert profile.one_of(facts, 0, len(facts), 0)[0, KNOT:FACTS].tolist() == plain.knots_of(facts)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_groups_and_what_can_be_spared_as_defined(shape):
+    rng = np.random.default_rng(SHAPES.index(shape))
+    for _ in range(100):
+        facts = random_slices(rng, shape, int(rng.integers(1, 25)))
+        epsilon = float(rng.choice([0.01, 0.1, 0.5]))
+        carried = epsilon * float(rng.choice([1, 1.3]))
+        newer = int(facts[:, ARRIVALS].sum() * rng.choice([0, 0.3, 2, 30]))
+        spare = plain.spare_of(facts, newer, carried) if plain.overlap(facts) else []
+        assert growth.spare(facts, newer, carried).tolist() == spare
+        words = growth.joined(facts, newer, epsilon, carried)
+        assert list(zip(words[:, LOW], words[:, HIGH], strict=True)) == plain.groups_of(facts, newer, epsilon, carried)
+
+
+def test_results_are_those_of_the_vectors():
+    """Digests of what these functions made when they equalled the code that they replaced, bit for bit."""
+    assert digests() == json.loads(VECTORS.read_text())
+
+
+def digests():
+    """A digest for each shape of slices, of everything that is made of them and of late events."""
+    found = {}
+    for number, shape in enumerate(SHAPES):
+        rng, digest = np.random.default_rng(number), hashlib.sha256()
+        for turn in range(60):
+            facts, newer = random_slices(rng, shape, int(rng.integers(1, 20))), int(rng.choice([0, 50, 10**4, 10**7]))
+            epsilon, weighted, counted = float(rng.choice([0.01, 0.1, 0.5])), turn % 2 == 1, int(turn % 3 == 0)
+            low, high = int(facts[:, FIRST].min()) - 9, int(facts[:, LAST].max())
+            ticks = np.sort(rng.integers(low, high + 1, 120))
+            if turn % 4 > 1:  # in bursts, so that slices are full
+                ticks = np.sort(rng.choice(ticks[:4], 120) + rng.integers(0, 2, 120))
+            weights = random_events(rng, 120, weighted)[1]
+            after, most = (
+                newer + (120 if weights is None else int(weights.sum())),
+                float(rng.choice([np.inf, 6.5, 900])),
+            )
+            results = [
+                *growth.made(ticks, weights, 0, 120, after, epsilon, counted, most),
+                *growth.beside(
+                    facts, ticks, weights, np.arange(turn % 5, 120), 2, newer, epsilon, epsilon, 300, counted
+                ),
+            ]
+            if ticks[0] < high:
+                words = profile.as_words(facts, 120)
+                placed = inside.placed(
+                    words, len(facts), ticks, weights, 0, 120, newer, epsilon, 1.1 * epsilon, 64, counted
+                )
+                results += [placed[0], placed[2], placed[3]]
+            results += [growth.joined(facts, newer, epsilon, 1.1 * epsilon), growth.spare(facts, newer, epsilon)]
+            for result in results:
+                digest.update(str(result.shape).encode() + result.tobytes())
+        found[shape] = digest.hexdigest()
+    return found
 
 
 @given(st.integers(1, 100), SEEDS)
