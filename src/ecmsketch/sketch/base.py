@@ -26,6 +26,8 @@ from ecmsketch.sketch.ingest import Ingest, State
 from ecmsketch.sketch.locks import all_locked, locked
 from ecmsketch.sketch.ranges import Asked, Interval, newest_asked
 
+_OBJECTS = 1_700
+"""Bytes of the Python objects that a sketch consists of (tests/test_memory.py)."""
 MAX_STEPS = 100_000
 """Maximum number of entries in one history."""
 
@@ -86,7 +88,7 @@ class BaseSketch(Ingest, ABC):
         state = self._state_now()
         parts = (state.engine, state.frequent, state.late_frequent)
         names = sum(sys.getsizeof(name) + 100 for name in state.names.values())  # 100: its hash, in a dict
-        return sum(part.nbytes for part in parts if part is not None) + names + self._waiting_nbytes
+        return _OBJECTS + sum(part.nbytes for part in parts if part is not None) + names + self._waiting_nbytes
 
     @property
     @locked

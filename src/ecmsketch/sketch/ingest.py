@@ -71,7 +71,7 @@ _WAITING_WEIGHT = cython.declare(int64_t, 2**48)
 _MOST_WAITING_WEIGHT = cython.declare(int64_t, 2**32)
 _MOST_CLASSES = 256
 """Classes of items, and of the parts of tuples, whose kinds are remembered."""
-_FEW_NAMES = 1024
+_FEW_NAMES = cython.declare(int64_t, 1024)
 """Unused names are dropped when there are more names than this, and twice as many as were in use the last time."""
 _UINT64_MAX = 2**64 - 1
 _NO_KEYS, _NO_TICKS = np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -309,7 +309,7 @@ class Ingest:
         if self._texts and type(item) is str:
             try:
                 data = PyUnicode_AsUTF8AndSize(item, cython.address(size))
-            except UnicodeEncodeError:
+            except (UnicodeEncodeError, MemoryError):
                 return False
             key[0] = xxhash64(cython.cast(cython.pointer(uint8_t), data), size, 42)
             return True
@@ -574,6 +574,7 @@ class Ingest:
         frequent, late_frequent = self._frequent, self._late_frequent
         no_names: dict = {}
         no_sources = None
+        no_keys, no_ticks = _NO_KEYS, _NO_TICKS
         if self._named:
             no_sources = Sources()
             frequent, late_frequent = self._prepared_names(change.late, batch)
@@ -588,16 +589,26 @@ class Ingest:
             self._waiting_names, self._sources = no_names, no_sources
         self._weights, self._weight_array = cython.NULL, None
         if not keep:
-            self._key_array, self._tick_array, self._capacity = _NO_KEYS, _NO_TICKS, 0
+            self._key_array, self._tick_array, self._capacity = no_keys, no_ticks, 0
         if self._named:
             self._forget_names()
         return 0
 
-    def _forget_names(self) -> None:
-        """Drop the names of items that are no candidates any more, if names have become many."""
-        if len(self._names) > self._names_limit:
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _forget_names(self) -> cython.int:
+        """Drop the names of items that are no candidates any more, if names have become many.
+
+        Arrivals are counted by then, so a caller must not count them again: without memory names stay for now.
+        """
+        if len(self._names) <= self._names_limit:
+            return 0
+        try:
             self._names = forget_names(self._names, self._state_now().named())
             self._names_limit = max(_FEW_NAMES, 2 * len(self._names))
+        except MemoryError:
+            return 0
+        return 0
 
     def _advance(self, tick: int) -> None:
         """Move the clock to a tick that is not before it."""

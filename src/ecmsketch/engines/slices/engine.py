@@ -25,6 +25,8 @@ from ecmsketch.estimate import Estimate, Estimates
 from ecmsketch.inputs.batches import Batch
 from ecmsketch.inputs.ticks import MIN_TICK
 
+_READING_OBJECTS = 2_000
+"""Bytes of the Python objects that answer questions (tests/test_memory.py)."""
 _NOTHING = Batch(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -247,7 +249,7 @@ class SlicesEngine:
     @property
     def nbytes(self) -> int:
         """Memory held by the state, and by what is remembered for questions."""
-        return self._stream.nbytes + (0 if self._reading is None else self._reading.nbytes)
+        return self._stream.nbytes + (0 if self._reading is None else _READING_OBJECTS + self._reading.nbytes)
 
     @property
     def bucket_count(self) -> int:

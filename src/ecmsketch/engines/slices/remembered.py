@@ -296,8 +296,10 @@ class Remembered:
     def spare(self, view: RangeView, facts: RangeFacts) -> int64_t:
         """Bytes that plain tables of a view may take besides those that are kept, if all else may be dropped."""
         singles: int64_t = 0
+        count: int64_t
         for noise in self.singles.values():
-            singles += ENTRY + cython.cast(int64_t, noise.nbytes)
+            count = len(noise)
+            singles += ENTRY + 8 * count
         expected: int64_t = prepared_nbytes(facts) + 3 * ENTRY + 8 * view.tables.many
         return self.limit - self.limit // 16 - view_nbytes(view) - facts_nbytes(facts) - singles - expected
 
