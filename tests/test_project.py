@@ -125,7 +125,6 @@ LONG_FILES = {
     "engines/cells/engine.py": "the contract of an engine, method by method; what is behind each is in other files",
     "engines/cells/exponential_histogram.py": "one counter: buckets reserved, changed, merged and read by one rule",
     "engines/names/summaries.py": "one structure, seven columns in one array: making, joining and reading it",
-    "engines/slices/reading.py": "every question about a stream, which share what one reading remembers",
     "engines/slices/stream.py": "one extension type and all its operations: only these may change its fields",
     "engines/slices/tables.py": "one packed form of tables: whoever changes how bits lie has to change all of it",
     "sketch/ingest.py": "one extension type: the quick update looks at its fields, and every change of them is here",
