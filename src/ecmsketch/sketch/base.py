@@ -26,7 +26,7 @@ from ecmsketch.sketch.ingest import Ingest, State
 from ecmsketch.sketch.locks import all_locked, locked
 from ecmsketch.sketch.ranges import Asked, Interval, newest_asked
 
-_OBJECTS = 1_700
+_OBJECTS = 2_000
 """Bytes of the Python objects that a sketch consists of (tests/test_memory.py)."""
 MAX_STEPS = 100_000
 """Maximum number of entries in one history."""
