@@ -124,7 +124,7 @@ def _scalar_functions() -> dict[str, Any]:
 
 def _told(sketch: AnySketch) -> str:
     """What a sketch is. Its memory is said without what is remembered of other questions about it."""
-    return repr(sketch.copy())
+    return repr(load(sketch.serialize(), max_nbytes=None))
 
 
 def _sketch_agg(*columns: pa.Array) -> bytes:
