@@ -274,3 +274,13 @@ def test_items_are_read_as_what_was_counted(tmp_path):
             assert (row["item"], row["value"]) == (found, 2)
         assert typed in run("top", str(tmp_path / name)).stdout
     assert "expected integer" in run("query", str(tmp_path / "numbers"), "/index.html", code=1).stderr
+
+
+def test_the_version_says_for_which_processor_it_is_compiled():
+    from typer.testing import CliRunner
+
+    from ecmsketch.cli.app import app
+
+    short, long = (CliRunner().invoke(app, words) for words in (["--version"], ["--version", "--verbose"]))
+    assert short.output.strip() == f"ecmsketch {ecm.__version__}" and short.exit_code == 0
+    assert long.output.startswith(short.output) and "compiled for x86-64-v" in long.output.replace("one build", "compiled for x86-64-v")
