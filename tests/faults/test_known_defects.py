@@ -141,9 +141,11 @@ calls = dict(estimate=lambda i: s.estimate(i % 1000, last=20_000 + i % 70_000),
              top=lambda i: s.top(10, last=20_000 + i % 70_000),
              history=lambda i: s.history(7, 1000, last=100_000), merge=lambda i: ecm.merge([s, s]),
              deserialize=lambda i: ecm.EcmSketch.deserialize(blob), serialize=lambda i: s.serialize())
-call = calls[what]; call(0); call(1); print("ready", flush=True); i = 0
-try:
+call = calls[what]; call(0); call(1); print("ready", flush=True)
+def ask():  # a function of its own: Python 3.11 may raise an interrupt just before the `try` around a loop
+    i = 0
     while True: call(i); i += 1
+try: ask()
 except KeyboardInterrupt: print("stopped", flush=True)
 call(3); print(s.serialize() == blob)
 """

@@ -354,7 +354,8 @@ class CellsEngine:
         readings = [part.read(cells, since, self.now, self.origin) for part in self._parts()]
         held = self.late.held_by_cell(since, self.config)
         if held is not None:
-            readings.append(Reading(held[cells], held[cells], held[cells]))
+            # `take`, since numpy crashes without memory if 32-bit numbers stand between brackets
+            readings.append(Reading(held.take(cells), held.take(cells), held.take(cells)))
         reading = readings[0] if readings else Reading(np.zeros(len(cells)), np.zeros(len(cells)), np.zeros(len(cells)))
         for more in readings[1:]:
             reading = bounds.add(reading, more)
@@ -423,7 +424,7 @@ class CellsEngine:
     def _rows_of_table(self, keys: Keys, since: int, until: int) -> Reading:
         """The same of items, from all cells."""
         numbers, table = self._numbers(keys, 0), self._table(since, until)
-        return Reading(*[part[numbers] for part in table])
+        return Reading(*[part.take(numbers) for part in table])
 
 
 @cython.cclass
