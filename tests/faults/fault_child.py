@@ -172,7 +172,10 @@ FAULTS = {"interrupt": Interrupts, "allocate": Allocations, "python": PythonAllo
 
 def from_numpy(error: Exception) -> bool:
     """Whether numpy fails without saying MemoryError, as it does in places. The state must be whole all the same."""
-    return isinstance(error, SystemError) and "without" in str(error) and "exception" in str(error)
+    text = str(error)
+    if isinstance(error, ValueError):
+        return text.startswith("Iterator operand was NULL")
+    return isinstance(error, SystemError) and "without" in text and "exception" in text
 
 
 def outcome(operation: Operation, fault: str, points: int, seed: int) -> dict[str, Any]:
