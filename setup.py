@@ -139,6 +139,8 @@ class Build(build_ext):
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = self.parallel or CORES
+        if self.inplace or self.editable_mode:  # one place for both, so that only what has changed is compiled
+            self.build_lib = str(HERE / "build" / f"lib.{PLATFORM}-{sys.implementation.cache_tag}")
 
     def copy_extensions_to_source(self) -> None:
         for module in self.extensions:
@@ -146,5 +148,6 @@ class Build(build_ext):
         super().copy_extensions_to_source()
 
 
-os.chdir(HERE)
-setup(ext_modules=extensions(), cmdclass={"build_ext": Build})
+if __name__ == "__main__":
+    os.chdir(HERE)
+    setup(ext_modules=extensions(), cmdclass={"build_ext": Build})

@@ -7,10 +7,10 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from ecmsketch.kernels.memory import fail_after
 
 import ecmsketch as ecm
 from ecmsketch.errors import InputError, LateArrivalError
+from ecmsketch.kernels.memory import fail_after
 from streams import zipf_items
 
 

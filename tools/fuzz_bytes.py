@@ -1,12 +1,15 @@
-"""Reads broken bytes for some seconds: each is refused with a FormatError, or makes a sketch that answers and is written again.
+"""Reads broken bytes for some seconds: each is refused with a FormatError, or makes a sketch that answers and is
+written again.
 
-tools/fuzz_bytes.py SECONDS [SEED]. Meant for a build with sanitizers (tools/sanitize.sh), which see what a test does not.
+tools/fuzz_bytes.py SECONDS [SEED]. Meant for a build with sanitizers (tools/sanitize.sh), which see what a
+test does not.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +28,9 @@ def made(rng):
         for model in ("time", "count"):
             for events in (0, 3, 400):
                 config = ecm.SketchConfig(
-                    epsilon=float(rng.choice([0.1, 0.5])), delta=0.3, window=int(rng.choice([50, 10**6])), counter=counter,
-                    model=model, heavy_hitters=bool(rng.random() < 0.5), late="side" if model == "time" else "raise",
+                    epsilon=float(rng.choice([0.1, 0.5])), delta=0.3, window=int(rng.choice([50, 10**6])),
+                    counter=counter, model=model, heavy_hitters=bool(rng.random() < 0.5),
+                    late="side" if model == "time" else "raise",
                 )  # fmt: skip
                 sketch = ecm.EcmSketch(config, site="x")
                 items, weights = rng.zipf(1.3, events), rng.integers(1, 50, events)
@@ -90,10 +94,8 @@ def main(seconds: float, seed: int) -> None:
             refused += 1
             continue
         read += 1
-        try:
+        with suppress(EcmError):
             ask(sketch, rng)
-        except EcmError:
-            pass
     print(f"{tried:,} broken bytes: {refused:,} refused, {read:,} made a sketch")
 
 

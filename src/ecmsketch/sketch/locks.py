@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -96,41 +97,8 @@ class SketchLock:
     def __enter__(self) -> None:
         self.acquire()
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
+    def __exit__(self, *error: object) -> None:
         self.release()
-
-
-@cython.cclass
-class SeveralLocks:
-    """Locks that are held together. What takes them is compiled: no signal comes while only some are noted."""
-
-    def __init__(self, locks: list[Any]) -> None:
-        self.locks = locks
-        self.held = 0
-
-    def __enter__(self) -> None:
-        lock: SketchLock
-        try:
-            for lock in self.locks:
-                lock.acquire()
-                self.held += 1
-        except BaseException:
-            self.give_back()
-            raise
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self.give_back()
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=False)
-    def give_back(self) -> cython.int:
-        """Give back those that are held."""
-        lock: SketchLock
-        while self.held:
-            self.held -= 1
-            lock = self.locks[self.held]
-            lock.release()
-        return 0
 
 
 class Lockable(Protocol):
@@ -149,19 +117,19 @@ def locked(
 
     @wraps(method)
     def run(self: Owner, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        lock: SketchLock = self._lock
-        lock.acquire()  # `with` would allocate before it gives the lock back
-        try:
+        with self._lock:
             return method(self, *args, **kwargs)
-        finally:
-            lock.release()
 
     return run
 
 
-def all_locked(owners: Iterable[Lockable]) -> SeveralLocks:
+@contextmanager
+def all_locked(owners: Iterable[Lockable]) -> Iterator[None]:
     """Hold the locks of several objects at once."""
-    return SeveralLocks(_in_order(owner._lock for owner in owners))
+    with ExitStack() as held:
+        for lock in _in_order(owner._lock for owner in owners):
+            held.enter_context(lock)
+        yield
 
 
 def _in_order(locks: Iterable[Any]) -> list[Any]:
