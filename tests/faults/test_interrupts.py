@@ -8,7 +8,7 @@ from fault_outcomes import names_of, outcomes
 
 CASES = [(counter, name) for counter in COUNTERS for name in names_of(counter)]
 FEW, MANY = 3, 10
-"""Interrupts of each operation: some 400 in all in the quick suite, and 1,300 more in the slow one."""
+"""Interrupts of each operation: some 400 in all in the quick suite, and 1,200 more in the slow one."""
 
 
 def check(counter, name, fault, points, seed):

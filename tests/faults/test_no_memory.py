@@ -14,7 +14,7 @@ FAULTS = {
     "python": "the n-th allocation of Python's objects fails",
 }
 FEW, MANY = 3, 10
-"""Failing allocations tried for each operation: 400 of each sort in the quick suite, 1,300 more in the slow one."""
+"""Failing allocations tried for each operation: 400 of each sort in the quick suite, 1,200 more in the slow one."""
 
 
 def check(counter, name, fault, points, seed):
