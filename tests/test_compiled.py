@@ -46,7 +46,7 @@ class TestEachModule:
         assert compiled_file(source).name.endswith(tuple(EXTENSION_SUFFIXES))
 
     def test_it_is_not_older_than_its_source(self, source):
-        assert compiled_file(source).stat().st_mtime >= newest(source), "build it again: tools/build_all"
+        assert compiled_file(source).stat().st_mtime >= newest(source), "build it again: make build"
 
     def test_its_examples_are_right(self, source):
         module, tried, failed = module_of(source), set(), 0
