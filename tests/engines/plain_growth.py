@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from slice_cases import ARRIVALS, FIRST, KNOT, LAST
 
 PARTS = 8
@@ -31,7 +33,7 @@ def tick_of(row, some):
 
 
 def overlap(rows):
-    return any(row[FIRST] < before[LAST] for before, row in zip(rows, rows[1:], strict=False))
+    return any(row[FIRST] < before[LAST] for before, row in pairwise(rows))
 
 
 def knots_of(rows):
