@@ -324,6 +324,13 @@ def test_a_flood_inside_a_full_slice_becomes_slices_beside_it():
     assert straddling(words, 6000, 0.05) <= max(straddling(facts, 6000, 0.05), 1)
 
 
+@pytest.mark.parametrize(("last", "slices"), [(9, 1), (10, 1), (11, 0)])
+def test_a_slice_that_ends_where_late_events_begin_is_not_beside_them(last, slices):
+    facts = np.array([[0, last, 1000, *[0] * 7], [0, 50, 1, *[0] * 7]])
+    made, stays = growth.beside(facts, np.arange(10, 40), None, np.arange(30), 0, 400, 0.1, 0.1, 64, 0)
+    assert (len(made), len(stays)) == (slices, 30 - sum(made[:, ARRIVALS]))
+
+
 @given(st.sampled_from(SHAPES), st.integers(2, 50), SEEDS)
 def test_spare_arrivals_say_how_much_may_come_earlier(shape, count, seed):
     """If so many of the arrivals that surely came later straddled the moment before a slice ends, it were just full."""
