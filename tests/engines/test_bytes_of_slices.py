@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ecmsketch.kernels.memory import allocations, fail_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from ecmsketch.config.prefix_config import PrefixConfig
 from ecmsketch.engines.slices.bytes import decode, encode
 from ecmsketch.engines.slices.stream import SliceStream
 from ecmsketch.errors import FormatError
+from ecmsketch.kernels.memory import allocations, fail_after
 from ecmsketch.sketch.codec import decode_sketch, kind_in
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -6,7 +6,6 @@ import signal
 
 import numpy as np
 import pytest
-from ecmsketch.kernels.memory import fail_after
 
 import ecmsketch as ecm
 from ecmsketch.engines.cells import late as late_module
@@ -16,6 +15,7 @@ from ecmsketch.engines.cells.engine import CellsEngine
 from ecmsketch.engines.cells.registry import counter_class
 from ecmsketch.errors import FormatError, InputError, MergeError
 from ecmsketch.inputs.batches import Batch
+from ecmsketch.kernels.memory import fail_after
 
 COUNTERS = ["eh", "dw", "rw"]
 

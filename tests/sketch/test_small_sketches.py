@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ecmsketch.kernels.memory import allocations, fail_after
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from ecmsketch.engines.slices.bytes import encode
 from ecmsketch.engines.slices.stream import SliceStream
 from ecmsketch.errors import FormatError
 from ecmsketch.inputs.kinds import INTEGERS, NOTHING, Hashed, encode_kinds
+from ecmsketch.kernels.memory import allocations, fail_after
 from ecmsketch.sketch.codec import Parts, decode_sketch, encode_sketch
 from ecmsketch.sketch.small_sketches import (
     EventSketchWriter,
