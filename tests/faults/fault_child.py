@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import signal
 import sys
 import time
+from threading import Thread
 from typing import Any
 
 import fault_operations
@@ -62,9 +64,19 @@ class Replays:
         return self.answers[call]
 
 
+def waits(sketches: list[Any]) -> bool:
+    """Whether another thread that uses the sketches has to wait for ever."""
+    other = Thread(target=lambda: [sketch.total() for sketch in sketches], daemon=True)
+    other.start()
+    other.join(20)
+    return other.is_alive()
+
+
 def look(point: Point, replays: Replays, again: bool) -> str | None:
     """What is wrong with the sketches after a fault. `again`: the call may be done again, so it changed nothing."""
     operation, at = point.operation, point.at
+    if waits(point.sketches):
+        return f"call {at} leaves a sketch locked"
     for sketch in point.sketches:
         if not sketch.total().lower <= sketch.total().upper:
             return "total() has bounds that no number lies between"
@@ -173,11 +185,15 @@ class PythonAllocations:
 FAULTS = {"interrupt": Interrupts, "allocate": Allocations, "python": PythonAllocations}
 
 
-def from_numpy(error: Exception) -> bool:
-    """Whether numpy fails without saying MemoryError, as it does in places. The state must be whole all the same."""
+def from_elsewhere(error: Exception) -> bool:
+    """Whether numpy or pickle fails without saying MemoryError, as they do in places. The state must be whole all the
+    same.
+    """
     text = str(error)
     if isinstance(error, ValueError):
-        return text.startswith("Iterator operand was NULL")
+        return text == "out of memory" or text.startswith("Iterator operand was NULL")
+    if isinstance(error, pickle.PicklingError):
+        return text.endswith("failed")
     return isinstance(error, SystemError) and "without" in text and "exception" in text
 
 
@@ -194,7 +210,7 @@ def outcome(operation: Operation, fault: str, points: int, seed: int) -> dict[st
         except faults.expected as error:
             hit, again = hit + 1, isinstance(error, MemoryError)
         except Exception as error:
-            if not (fault == "python" and from_numpy(error)):
+            if not (fault == "python" and from_elsewhere(error)):
                 wrong.append(f"call {point.at} raises {type(error).__name__}: {error}")
             hit += 1
         try:

@@ -8,3 +8,9 @@ cdef class SketchLock:
     cpdef int release(self) except -1
     cdef int _wait(self, long me) except -1
     cdef int _wake_next(self) except -1
+
+
+cdef class SeveralLocks:
+    cdef list locks
+    cdef Py_ssize_t held    # the first so many are held
+    cdef int give_back(self) except -1

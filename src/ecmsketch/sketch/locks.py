@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
 from functools import wraps
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
-from weakref import WeakSet
+from weakref import ref
 
 import cython
 from cython.cimports.cpython.pythread import PyThread_get_thread_ident
@@ -26,7 +25,11 @@ from cython.cimports.cpython.pythread import PyThread_get_thread_ident
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-_locks: WeakSet[Any] = WeakSet()
+_FEW = cython.declare(cython.Py_ssize_t, 64)
+_locks: list[Any] = []
+"""Weak references without callbacks: one of a WeakSet is Python code, in which Ctrl-C gets lost."""
+_most_locks = cython.declare(cython.Py_ssize_t, 64)
+"""With more references than this those to locks that are gone are dropped."""
 _registry = RLock()
 """Held while `_locks` changes. Nobody may hold a sketch's lock while waiting for it: see `_hold_all`."""
 
@@ -36,11 +39,14 @@ class SketchLock:
     """A lock that the thread which holds it may take again."""
 
     def __init__(self) -> None:
-        self.turn = allocate_lock()
+        try:
+            self.turn = allocate_lock()
+        except RuntimeError:
+            raise MemoryError from None  # that is what it means
         self.turn.acquire()
         self.owner = self.depth = self.waiting = 0
         with _registry:
-            _locks.add(self)
+            _note(ref(self))
 
     @cython.ccall
     @cython.exceptval(-1, check=False)
@@ -97,8 +103,55 @@ class SketchLock:
     def __enter__(self) -> None:
         self.acquire()
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.release()
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _note(reference: object) -> cython.int:
+    """Keep a weak reference to a lock."""
+    global _locks, _most_locks
+    known: list = _locks
+    if len(known) >= _most_locks:
+        known = [other for other in known if other() is not None]
+        _locks = known
+        _most_locks = max(_FEW, 2 * len(known))
+    known.append(reference)
+    return 0
+
+
+@cython.cclass
+class SeveralLocks:
+    """Locks that are held together. What takes them is compiled: no signal comes while only some are noted."""
+
+    def __init__(self, locks: list[Any]) -> None:
+        self.locks = locks
+        self.held = 0
+
+    def __enter__(self) -> None:
+        lock: SketchLock
+        try:
+            for lock in self.locks:
+                lock.acquire()
+                self.held += 1
+        except BaseException:
+            self.give_back()
+            raise
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.give_back()
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def give_back(self) -> cython.int:
+        """Give back those that are held."""
+        lock: SketchLock
+        while self.held:
+            self.held -= 1
+            lock = self.locks[self.held]
+            lock.release()
+        return 0
 
 
 class Lockable(Protocol):
@@ -117,19 +170,19 @@ def locked(
 
     @wraps(method)
     def run(self: Owner, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        with self._lock:
+        lock: SketchLock = self._lock
+        lock.acquire()  # `with` would allocate before it gives the lock back
+        try:
             return method(self, *args, **kwargs)
+        finally:
+            lock.release()
 
     return run
 
 
-@contextmanager
-def all_locked(owners: Iterable[Lockable]) -> Iterator[None]:
+def all_locked(owners: Iterable[Lockable]) -> SeveralLocks:
     """Hold the locks of several objects at once."""
-    with ExitStack() as held:
-        for lock in _in_order(owner._lock for owner in owners):
-            held.enter_context(lock)
-        yield
+    return SeveralLocks(_in_order(owner._lock for owner in owners))
 
 
 def _in_order(locks: Iterable[Any]) -> list[Any]:
@@ -142,7 +195,7 @@ _held: list[Any] = []
 
 def _hold_all() -> None:
     _registry.acquire()
-    for lock in _in_order(_locks):
+    for lock in _in_order([lock for lock in [reference() for reference in _locks] if lock is not None]):
         lock.acquire()
         _held.append(lock)
 
