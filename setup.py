@@ -1,12 +1,13 @@
-"""Compiles modules ahead: every module below src/ecmsketch that says `import cython`, and every .pyx (docs/building.md).
+"""Compiles modules ahead: every module below src/ecmsketch that says `import cython`, and every .pyx.
 
 What is asked of a build:
 - A failed build fails; nothing falls back to slow Python.
-- C files go to build/, compiled modules beside their sources. Wheels hold sources and stubs too, so tracebacks read well.
-- Hot modules are compiled up to three times on x86-64, for its levels v2, v3 and v4. Those of v3 and v4 lie in folders of that
-  name beside, and kernels/processor.pyx chooses at import.
+- C files go to build/, compiled modules beside their sources. Wheels hold sources and stubs too, so that tracebacks
+  read well.
+- Hot modules are compiled up to three times on x86-64, for its levels v2, v3 and v4. Those of v3 and v4 lie in folders
+  of that name beside, and kernels/processor.pyx chooses at import.
 
-ECMSKETCH_SANITIZE=1 compiles with AddressSanitizer and UndefinedBehaviorSanitizer (make sanitize).
+ECMSKETCH_SANITIZE=1 compiles with AddressSanitizer and UndefinedBehaviorSanitizer (tools/sanitize.sh).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
+from Cython.Compiler import Errors
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -85,13 +87,14 @@ def extensions() -> list[Extension]:
         )
         for source in compiled_sources()
     ]
+    Errors.LEVEL = 3  # no warnings of what DIRECTIVES ask for: functions of C that do not raise
     modules = cythonize(
         plain,
         build_dir="build/c",
         nthreads=CORES if sys.platform == "linux" else 0,
         include_path=["src"],
         compiler_directives=DIRECTIVES,
-        show_all_warnings=False,
+        quiet=True,
     )
     if not intel or SANITIZE:
         return modules
@@ -128,6 +131,8 @@ class Build(build_ext):
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = self.parallel or CORES
+        if self.inplace or self.editable_mode:  # one place for both, so that only what has changed is compiled
+            self.build_lib = str(HERE / "build" / f"lib.{PLATFORM}-{sys.implementation.cache_tag}")
 
     def copy_extensions_to_source(self) -> None:
         for module in self.extensions:
@@ -135,5 +140,6 @@ class Build(build_ext):
         super().copy_extensions_to_source()
 
 
-os.chdir(HERE)
-setup(ext_modules=extensions(), cmdclass={"build_ext": Build})
+if __name__ == "__main__":
+    os.chdir(HERE)
+    setup(ext_modules=extensions(), cmdclass={"build_ext": Build})

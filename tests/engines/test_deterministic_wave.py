@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import streams
 
 import ecmsketch as ecm
 from ecmsketch.engines.cells import arrivals as coming
 from ecmsketch.engines.cells import deterministic_wave
 from ecmsketch.engines.cells.deterministic_wave import DeterministicWaves
 from ecmsketch.errors import ConfigError, FormatError, InputError
+from streams import streams
 
 
 def waves(epsilon_sw=0.1, window=10**6, **more):

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import counts_after
-from streams import streams, ticks_of
 
 import ecmsketch as ecm
 from ecmsketch.config.memory import WAVE_LEVELS
@@ -15,6 +13,8 @@ from ecmsketch.engines.cells.randomized_wave import RandomizedWaves
 from ecmsketch.engines.cells.samples import drawn_levels, heads
 from ecmsketch.errors import FormatError, InputError, MergeError
 from ecmsketch.kernels.packing import put_varints
+from oracles import counts_after
+from streams import streams, ticks_of
 
 WINDOW = 500
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from streams import ticks_of
 
 import ecmsketch as ecm
 from ecmsketch.engines.cells import arrivals as coming
 from ecmsketch.engines.cells.deterministic_wave import DeterministicWaves
 from ecmsketch.engines.cells.randomized_wave import RandomizedWaves
 from ecmsketch.kernels import memory
+from streams import ticks_of
 
 KINDS = {"dw": DeterministicWaves, "rw": RandomizedWaves}
 

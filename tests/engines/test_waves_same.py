@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from streams import SHAPES, ticks_of
 
 import ecmsketch as ecm
 from ecmsketch.counters.waves import deterministic_wave as old_dw
@@ -14,6 +13,7 @@ from ecmsketch.engines.cells import arrivals as coming
 from ecmsketch.engines.cells.deterministic_wave import DeterministicWaves
 from ecmsketch.engines.cells.randomized_wave import RandomizedWaves
 from ecmsketch.kernels import memory
+from streams import SHAPES, ticks_of
 
 KINDS = {
     "dw": (old_dw.DeterministicWaves, DeterministicWaves),
@@ -52,7 +52,8 @@ class Feed:
             ticks = self.now + np.cumsum(np.ones(events, np.int64) if weights is None else weights)
         else:
             ticks = ticks_of(str(rng.choice(SHAPES)), events, min(config.window, 500), rng)
-            ticks += self.now - int(ticks[0]) + int(rng.choice([0, 1, 100, config.window, 2**33], p=[0.4, 0.3, 0.2, 0.05, 0.05]))
+            pause = rng.choice([0, 1, 100, config.window, 2**33], p=[0.4, 0.3, 0.2, 0.05, 0.05])
+            ticks += self.now - int(ticks[0]) + int(pause)
             oldest = int(ticks[0])
         depth, width = config.depth, config.width
         some = int(rng.choice([1, 3, width]))
@@ -86,7 +87,8 @@ def check_same(old, new, feed, now):
         state = old.state
         kept = np.minimum(state.filled, keep)
         assert np.diff(offset).tolist() == kept.tolist()
-        found = [state.ticks[a + f - k : a + f] for a, f, k in zip(state.offset[:-1], state.filled, kept, strict=True) if k]
+        lists = zip(state.offset[:-1], state.filled, kept, strict=True)
+        found = [state.ticks[first + filled - k : first + filled] for first, filled, k in lists if k]
         found = np.concatenate(found).astype(np.int64) if found else np.empty(0, np.int64)
         assert (ticks - new.base).tolist() == found.tolist()
         assert (new.key, new.arrived) == (old.key, old.arrived)
@@ -166,7 +168,8 @@ def test_merging_and_concatenating(counter, seed):
     joined = [kind.concat([pair[i] for pair in segments], feed.now) for i, kind in enumerate((old_class, new_class))]
     check_same(*joined, feed, feed.now)
     check_readings(*joined, feed, feed.now)
-    again = [kind.merge([one], [feed.origin], feed.now) for kind, one in zip((old_class, new_class), joined, strict=True)]
+    kinds = zip((old_class, new_class), joined, strict=True)
+    again = [kind.merge([one], [feed.origin], feed.now) for kind, one in kinds]
     check_same(*again, feed, feed.now)
     batch = feed.batch()
     for one in joined:
@@ -266,7 +269,7 @@ def test_draws_are_those_of_before():
         head[:8] = np.array([rng.integers(0, 2**63)], np.int64).view(np.uint8)
         head[8:16] = np.array([arrived], np.int64).view(np.uint8)
         pair = [kind.decode(head, config, 0, 2**40) for kind in KINDS["rw"]]
-        cells = np.zeros((config.depth, 2), np.uint32) + np.arange(config.depth, dtype=np.uint32)[:, None] * config.width
+        cells = np.zeros((config.depth, 2)) + np.arange(config.depth)[:, None] * config.width
         for one in pair:
             one.add(np.ascontiguousarray(cells, np.uint32), np.array([5, 6]), weights, 5, 6)
         assert pair[0].encode(6) == pair[1].encode(6)

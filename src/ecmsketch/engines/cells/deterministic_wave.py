@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.ecmsketch.engines.cells.arrivals import Arrivals, count_arrivals
 from cython.cimports.ecmsketch.engines.cells.buckets import BucketCounters, Straddling
 from cython.cimports.ecmsketch.engines.cells.counters import CounterChange
@@ -330,7 +329,8 @@ def make_ticks(rings: cython.pointer(Rings), top: int64_t) -> cython.int:
     if nbytes > MAX_RING_BYTES:
         raise ConfigError(
             f"counter: deterministic waves would take {nbytes:,} bytes for {rings[0].cells:,} counters with {top + 2} "
-            f"levels, at most {MAX_RING_BYTES:,} are allowed; choose a larger epsilon, a shorter window, or counter='eh'"
+            f"levels, at most {MAX_RING_BYTES:,} are allowed; choose a larger epsilon, a shorter window, or "
+            "counter='eh'"
         )
     ticks = allocate(nbytes)
     if ticks == cython.NULL:

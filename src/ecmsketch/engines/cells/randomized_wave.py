@@ -360,7 +360,8 @@ def read_cell(
     reading: cython.pointer(cython.double),
 ) -> cython.void:  # fmt: skip
     """Write value, lower and upper: the median of the instances' answers, or the exact number where every level of
-    an instance is complete."""
+    an instance is complete.
+    """
     answers = cython.declare(cython.double[99])
     least: int64_t = 0
     exact: cython.bint = False

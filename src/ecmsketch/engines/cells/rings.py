@@ -1,8 +1,8 @@
 """The rings of deterministic waves: what is kept of an arrival, and where, follows from its number.
 
-Ticks lie cell after cell. Level j has the places j * ring .. (j + 1) * ring - 1 of a cell, for the newest odd multiples of
-2^j; the top level has twice as many, for all multiples of 2^top. A kept arrival is the end of a bucket, which holds the
-arrivals since the next older kept one.
+Ticks lie cell after cell. Level j has the places j * ring .. (j + 1) * ring - 1 of a cell, for the newest odd multiples
+of 2^j; the top level has twice as many, for all multiples of 2^top. A kept arrival is the end of a bucket, which holds
+the arrivals since the next older kept one.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ def step_below(kept: cython.pointer(Kept), arrivals: int64_t, ring: int64_t) -> 
 def lowest_kept(arrivals: int64_t, buckets: int64_t, ring: int64_t) -> int64_t:
     """The number of the oldest of a cell's newest kept arrivals."""
     kept = cython.declare(Kept)
-    i: int64_t
+    _: int64_t
     if buckets <= 0:
         return arrivals + 1
     kept.number, kept.level = arrivals, 0
-    for i in range(buckets - 1):
+    for _ in range(buckets - 1):
         step_below(cython.address(kept), arrivals, ring)
     return kept.number
 
@@ -148,7 +148,9 @@ def count_history(rings: cython.pointer(Rings), cell: int64_t) -> int64_t:
 
 @cython.cfunc
 @cython.nogil
-def oldest_after(rings: cython.pointer(Rings), cell: int64_t, since: int64_t, oldest: cython.pointer(Kept)) -> cython.void:
+def oldest_after(
+    rings: cython.pointer(Rings), cell: int64_t, since: int64_t, oldest: cython.pointer(Kept)
+) -> cython.void:
     """Find the oldest kept arrival whose tick lies after `since`; its number is 0 if there is none.
 
     Goes level by level towards the past, until one reaches before `since`, and searches that one by bisection.
@@ -295,10 +297,12 @@ def levels_needed(
             kept_before = last_lost(before, ring, rings[0].top)
             if lost > before:
                 itself[cell] = lost - before
-            elif lost > kept_before and lost > last_lost(before, ring, top):
-                if get_tick(rings, cell, place_of(lost, ring, rings[0].top)) > limit:
-                    top += 1
-                    cell = -1
+            elif (
+                lost > max(kept_before, last_lost(before, ring, top))
+                and get_tick(rings, cell, place_of(lost, ring, rings[0].top)) > limit
+            ):
+                top += 1
+                cell = -1
         cell += 1
     return top
 

@@ -1,8 +1,8 @@
 """The samples of randomized waves: levels that arrivals draw, and for each cell, instance and level a list of ticks.
 
-An arrival draws level 0 with probability 1/2, level 1 with 1/4, and so on; the last level takes what is left. Draws come
-from a counter-based generator: arrival number n of a stream with a given key always draws the same. So a batch is drawn
-twice and its draws are never stored: once to count what comes to each list, once to keep it.
+An arrival draws level 0 with probability 1/2, level 1 with 1/4, and so on; the last level takes what is left. Draws
+come from a counter-based generator: arrival number n of a stream with a given key always draws the same. So a batch is
+drawn twice and its draws are never stored: once to count what comes to each list, once to keep it.
 
 The lists lie one after the other in an arena. A full list forgets all but its newest ticks, and is then long enough for
 a quarter more: one tick costs O(1) moves on average.
@@ -78,12 +78,12 @@ def half_of(key: uint64_t, number: uint64_t, count: int64_t) -> int64_t:
             left -= 64
             key = cython.cast(uint64_t, key + cython.cast(uint64_t, 0x9E3779B97F4A7C15))
         return heads
+    coins: cython.double = cython.cast(cython.double, count)
     one = (cython.cast(cython.double, random_word(key, number) >> 11) + 0.5) * 2.0**-53
-    two = cython.cast(cython.double, random_word(~key & cython.cast(uint64_t, 0xFFFFFFFFFFFFFFFF), number) >> 11) * 2.0**-53
+    key ^= cython.cast(uint64_t, 0xFFFFFFFFFFFFFFFF)
+    two = cython.cast(cython.double, random_word(key, number) >> 11) * 2.0**-53
     normal = sqrt(-2.0 * log(one)) * cos(2.0 * PI * two)
-    heads = cython.cast(
-        int64_t, floor(cython.cast(cython.double, count) / 2.0 + normal * sqrt(cython.cast(cython.double, count)) / 2.0 + 0.5)
-    )
+    heads = cython.cast(int64_t, floor(coins / 2.0 + normal * sqrt(coins) / 2.0 + 0.5))
     return min(max(heads, 0), count)
 
 
