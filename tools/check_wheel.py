@@ -46,9 +46,8 @@ def main(path: str) -> None:
                     for tag in section.iter_tags():
                         if tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH"):
                             wrong.append(f"{name} looks for libraries on the machine that it was made on")
-                        if tag.entry.d_tag == "DT_NEEDED" and not re.match(
-                            r"lib(c|m|pthread|dl)\.so|ld-linux", tag.needed
-                        ):
+                        system = r"lib(c|m|pthread|dl)\.so|ld-linux"
+                        if tag.entry.d_tag == "DT_NEEDED" and not re.match(system, tag.needed):
                             wrong.append(f"{name} needs {tag.needed}")
                 if section.name.startswith(".debug"):
                     wrong.append(f"{name} has {section.name}")

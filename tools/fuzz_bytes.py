@@ -1,8 +1,6 @@
-"""Reads broken bytes for some seconds: each is refused with a FormatError, or makes a sketch that answers and is
-written again.
+"""Reads broken bytes for some seconds: each is refused with a FormatError, or makes a sketch that answers.
 
-tools/fuzz_bytes.py SECONDS [SEED]. Meant for a build with sanitizers (tools/sanitize.sh), which see what a
-test does not.
+tools/fuzz_bytes.py SECONDS [SEED]. Meant for a build with sanitizers (tools/sanitize.sh).
 """
 
 from __future__ import annotations

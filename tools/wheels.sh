@@ -37,7 +37,7 @@ for version in $versions; do
     case $platform in
       x86_64-linux) target=x86_64-linux-gnu.2.17 suffix=x86_64-linux-gnu tag=manylinux_2_17_x86_64 host=linux-x86_64 link=-shared ;;
       aarch64-linux) target=aarch64-linux-gnu.2.17 suffix=aarch64-linux-gnu tag=manylinux_2_17_aarch64 host=linux-aarch64 link=-shared ;;
-      aarch64-macos) target=aarch64-macos.11.0 suffix=darwin tag=macosx_11_0_arm64 host=macosx-11.0-arm64 link="-bundle -undefined dynamic_lookup" ;;
+      aarch64-macos) target=aarch64-macos.11.0 suffix=darwin tag=macosx_11_0_arm64 host=macosx-11.0-arm64 link="-shared -undefined dynamic_lookup" ;;
     esac
     echo "Python $version, $platform ..."
     rm -rf "$source/build/lib"* "$source/build/temp"* "$source/build/bdist"* "$work/made"

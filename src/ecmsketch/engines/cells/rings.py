@@ -80,6 +80,7 @@ def step_below(kept: cython.pointer(Kept), arrivals: int64_t, ring: int64_t) -> 
 def lowest_kept(arrivals: int64_t, buckets: int64_t, ring: int64_t) -> int64_t:
     """The number of the oldest of a cell's newest kept arrivals."""
     kept = cython.declare(Kept)
+    _: int64_t
     if buckets <= 0:
         return arrivals + 1
     kept.number, kept.level = arrivals, 0
@@ -298,10 +299,12 @@ def levels_needed(
             kept_before = last_lost(before, ring, rings[0].top)
             if lost > before:
                 itself[cell] = lost - before
-            elif lost > kept_before and lost > last_lost(before, ring, top):  # noqa: SIM102  one line would be too long
-                if get_tick(rings, cell, place_of(lost, ring, rings[0].top)) > limit:
-                    top += 1
-                    cell = -1
+            elif (
+                lost > max(kept_before, last_lost(before, ring, top))
+                and get_tick(rings, cell, place_of(lost, ring, rings[0].top)) > limit
+            ):
+                top += 1
+                cell = -1
         cell += 1
     return top
 

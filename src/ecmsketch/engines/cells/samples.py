@@ -80,16 +80,12 @@ def half_of(key: uint64_t, number: uint64_t, count: int64_t) -> int64_t:
             left -= 64
             key = cython.cast(uint64_t, key + cython.cast(uint64_t, 0x9E3779B97F4A7C15))
         return heads
+    coins: cython.double = cython.cast(cython.double, count)
     one = (cython.cast(cython.double, random_word(key, number) >> 11) + 0.5) * 2.0**-53
-    two = (
-        cython.cast(cython.double, random_word(~key & cython.cast(uint64_t, 0xFFFFFFFFFFFFFFFF), number) >> 11)
-        * 2.0**-53
-    )
+    key ^= cython.cast(uint64_t, 0xFFFFFFFFFFFFFFFF)
+    two = cython.cast(cython.double, random_word(key, number) >> 11) * 2.0**-53
     normal = sqrt(-2.0 * log(one)) * cos(2.0 * PI * two)
-    heads = cython.cast(
-        int64_t,
-        floor(cython.cast(cython.double, count) / 2.0 + normal * sqrt(cython.cast(cython.double, count)) / 2.0 + 0.5),
-    )
+    heads = cython.cast(int64_t, floor(coins / 2.0 + normal * sqrt(coins) / 2.0 + 0.5))
     return min(max(heads, 0), count)
 
 
