@@ -22,7 +22,7 @@ def headers(draw):
     now = draw(st.integers(LEAST, MOST)) if flags & 1 else 0
     held = draw(st.integers(0, 5) | st.integers(0, 2**64 - 1)) if flags & 32 else 0
     late = [draw(st.integers(0, 9) | st.integers(0, 2**62)) if flags & 32 else 0 for _ in range(2)]
-    frontier = draw(st.none() | st.integers(LEAST + 1, now)) if flags & 32 else None
+    frontier = draw(st.none() | st.integers(LEAST + 1, now)) if flags & 32 and now > LEAST else None
     if flags & 32 and frontier is None and not any((*late, held)):
         flags, held, late = flags & ~32, 0, [0, 0]
     if flags & 1 and (flags & 12 or held):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import ceil, log, log1p
 
-FIRST_NBYTES = 1024
-"""Memory that a first arrival takes: an event, and the arrays it is in."""
+FIRST_NBYTES = 3072
+"""Memory that a first arrival takes: an event, the arrays it is in, and the objects of the sketch."""
 _LEAST_BLOCK, _MOST_BLOCK = 1024, 65_536
 _CELLS_PER_EVENT = 4
 _BLOCKS_OF_RECENT = 8
