@@ -22,9 +22,7 @@ pytestmark = pytest.mark.skipif("ECMSKETCH_UNCOMPILED" in os.environ, reason="ev
 def compiled_sources():
     """As setup.py finds them."""
     for source in sorted(PACKAGE.rglob("*.py*")):
-        if source.suffix == ".pyx":
-            yield source
-        elif source.suffix == ".py" and re.search(r"^import cython$", source.read_text("utf-8"), re.MULTILINE):
+        if source.suffix == ".pyx" or (source.suffix == ".py" and re.search(r"^import cython$", source.read_text("utf-8"), re.MULTILINE)):
             yield source
 
 

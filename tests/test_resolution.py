@@ -97,7 +97,7 @@ class TestSlices:
         assert config.epsilon_sw == config.epsilon_t
         assert (config.width, config.depth, config.delta_sw) == (28, 3, 0.0)
         assert (config.block, config.recent) == (1024, ceil(64 / (2 * config.epsilon_t)))
-        assert config.first_nbytes == 1024
+        assert config.first_nbytes == 3072
         shared = make(counter="slices", merge_depth=1)
         assert (shared.epsilon_t, shared.epsilon_cm) == (pytest.approx(0.05 / 3), 0.05)
         assert shared.confidence >= 1 - shared.delta
