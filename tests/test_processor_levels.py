@@ -21,9 +21,9 @@ pytestmark = pytest.mark.skipif("ECMSKETCH_UNCOMPILED" in os.environ, reason="ev
 
 def compiled_sources():
     """As setup.py finds them."""
-    for source in sorted(PACKAGE.rglob("*.py*")):
-        if source.suffix == ".pyx" or (source.suffix == ".py" and re.search(r"^import cython$", source.read_text("utf-8"), re.MULTILINE)):
-            yield source
+    says_so = re.compile(r"^import cython$", re.MULTILINE)
+    plain = [source for source in PACKAGE.rglob("*.py") if says_so.search(source.read_text("utf-8"))]
+    yield from sorted([*plain, *PACKAGE.rglob("*.pyx")])
 
 
 SOURCES = list(compiled_sources())
