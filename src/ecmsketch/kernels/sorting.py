@@ -22,7 +22,11 @@ SHORT = cython.declare(int64_t, 4096)
 def is_sorted(ticks: Ints) -> bool:
     """Whether no tick is smaller than the one before it."""
     pointer = int64s(ticks)
-    return in_order(pointer, len(ticks))
+    count: int64_t = len(ticks)
+    sorted_already: cython.bint
+    with cython.nogil:
+        sorted_already = in_order(pointer, count)
+    return sorted_already
 
 
 def sort_by_tick(ticks: Ints, companions: Ints) -> None:
