@@ -48,7 +48,7 @@ kafka: $(READY) ## Fetch Apache Kafka and Spark's connector with mvn, for test-k
 	@PYTHONPATH=tests $(BIN)/python tests/kafka/kafka_artifacts.py >$(VENV)/kafka-archives
 
 test-kafka: $(VENV)/built kafka ## Run the tests with a real broker of Kafka (some minutes)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[kafka-tests]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'confluent-kafka>=2.6'
 	@$(BIN)/python -m pytest -q -m maven tests/kafka
 
 test-delta: $(VENV)/built ## Run the tests with the packages of Delta and Iceberg: they install the versions of Spark that these are built for
@@ -74,7 +74,7 @@ wheels: ## Make wheels in dist/ for Linux on x86-64 and aarch64, and try those o
 	@tools/wheels.sh
 
 bench: $(VENV)/built ## Measure speed, memory and accuracy against peers in one run
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'probstructs>=0.2.8'
 	@$(BIN)/python -m benchmarks
 
 SCALE ?= small
