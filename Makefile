@@ -60,8 +60,8 @@ check: $(READY) ## Lint, check types and the direction of imports
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-sanitize: $(READY) ## Feed hostile bytes to a build with AddressSanitizer and UndefinedBehaviorSanitizer (SECONDS=60)
-	@tools/sanitize.sh $(VENV) $(or $(SECONDS),60)
+sanitize: $(READY) ## Feed hostile bytes to a build with AddressSanitizer and UndefinedBehaviorSanitizer (FUZZ=60 seconds, TESTS=none)
+	@tools/sanitize.sh $(VENV) $(or $(FUZZ),60) $(TESTS)
 
 SEED ?= 1
 NUMBER ?= 40
