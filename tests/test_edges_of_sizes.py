@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ecmsketch as ecm
+from ecmsketch.errors import InputError
 from read_by_hand import put_together, read_slices, taken_apart
 
 PATHS = (64, 1024, 2048, 4096, 65_536, 131_072, 196_608)
@@ -226,3 +227,25 @@ def test_values_of_many_items_are_centred(counter, delta):
         off.append(np.mean(found - np.bincount(items, minlength=200)))
     per_row = 4000 / config.width
     assert abs(np.mean(off)) < 0.1 * per_row, (np.mean(off), per_row)
+
+
+@pytest.mark.parametrize("counter", ["slices", "eh"])
+def test_an_arrival_exactly_as_late_as_allowed_is_too_late(counter):
+    config = ecm.SketchConfig(epsilon=0.1, delta=0.1, window=100, counter=counter, late="side", lateness=5)
+    sketch = ecm.EcmSketch(config)
+    sketch.update_many([1], [20])
+    sketch.update_many([2, 3], [15, 16])
+    assert (sketch.late_dropped, sketch.late_counted) == (1, 1)
+    assert (sketch.estimate(2).upper, sketch.estimate(3).value) == (0, 1)
+
+
+def test_single_arrivals_never_make_more_than_a_window_may_have():
+    sketch = ecm.EcmSketch(ecm.SketchConfig(epsilon=0.1, delta=0.1, window=100))
+    sketch.update_many([1], [1], [2**53 - 2**40])
+    counted = 0
+    with pytest.raises(InputError, match="2\\*\\*53"):
+        for _ in range(300):
+            sketch.update(1, 1, 2**32)
+            counted += 1
+    assert counted == 2**8
+    assert sketch.total().value == 2**53
